@@ -89,7 +89,7 @@ class _Yaml12Loader(yaml.SafeLoader):
     PyYAML alone follows YAML 1.1, in which `1e-3` is a string, `010` is eight and `yes` is true.
     """
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML keeps it on the class)
 
     def construct_int(self, node: yaml.ScalarNode) -> int:
         text = node.value

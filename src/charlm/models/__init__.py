@@ -1,0 +1,1 @@
+"""The models, one to a module; each answers the contract of `charlm.models.contract`."""

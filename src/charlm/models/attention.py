@@ -1,0 +1,70 @@
+"""A single head of causal self-attention: the next character depends on all the characters in the block."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from charlm.models.contract import LanguageModel
+
+
+class Head(nn.Module):
+    """One head of causal self-attention (Vaswani et al. 2017, "Attention Is All You Need", equation 1).
+
+    softmax(Q K' / sqrt(H) + mask) V, with Q, K and V linear in the input, without bias.
+    """
+
+    def __init__(self, n_embd: int, head_size: int, block_size: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(n_embd, head_size, bias=False)
+        self.key = nn.Linear(n_embd, head_size, bias=False)
+        self.value = nn.Linear(n_embd, head_size, bias=False)
+        self.scale = head_size**-0.5
+        mask = torch.full((block_size, block_size), float("-inf")).triu(diagonal=1)
+        self.register_buffer("mask", mask, persistent=False)  # (T, T), 0 up to the diagonal and -inf in the future
+        self.mask: Tensor
+
+    def project(self, x: Tensor) -> Tensor:
+        """Return query, key and value side by side (..., 3 H) of x (..., C)."""
+        return F.linear(x, torch.cat([self.query.weight, self.key.weight, self.value.weight]))
+
+    def weights(self, query: Tensor, key: Tensor) -> Tensor:
+        """Return how much each position attends to each, (B, T, T) of query and key (B, T, H): rows sum to 1."""
+        B, T, _ = query.shape
+        mask = self.mask[:T, :T].expand(B, T, T)
+        scores = torch.baddbmm(mask, query, key.transpose(1, 2), alpha=self.scale)  # mask + scale * Q K', (B, T, T)
+        return F.softmax(scores, dim=-1)
+
+    def attend(self, projected: Tensor) -> Tensor:
+        """Return for each position the weighted sum (B, T, H) of the values up to it, given (B, T, 3 H)."""
+        query, key, value = projected.chunk(3, dim=-1)  # each (B, T, H)
+        return self.weights(query, key) @ value  # (B, T, T) @ (B, T, H) -> (B, T, H)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return what each position of x (B, T, C) gathers from those up to it: (B, T, H)."""
+        return self.attend(self.project(x))
+
+
+class AttentionLanguageModel(LanguageModel):
+    """Token and position embedding, one `Head`, and a linear layer to the logits."""
+
+    def __init__(self, *, vocab_size: int, block_size: int, n_embd: int, head_size: int) -> None:
+        super().__init__(vocab_size=vocab_size, block_size=block_size, n_embd=n_embd, head_size=head_size)
+        self.token_embedding_table = nn.Embedding(vocab_size, n_embd)
+        self.position_embedding_table = nn.Embedding(block_size, n_embd)
+        self.head = Head(n_embd, head_size, block_size)
+        self.lm_head = nn.Linear(head_size, vocab_size)
+
+    def project(self, idx: Tensor) -> Tensor:
+        """Return the head's query, key and value (B, T, 3 H) of idx (B, T).
+
+        That is head.project(token embedding + position embedding). The projection is linear and the tables have
+        fewer rows than a batch has places, so the tables are projected and then looked up.
+        """
+        tokens = F.embedding(idx, self.head.project(self.token_embedding_table.weight))  # (B, T, 3 H)
+        positions = self.head.project(self.position_embedding_table.weight[: idx.shape[1]])  # (T, 3 H)
+        return tokens + positions
+
+    def logits(self, idx: Tensor) -> Tensor:
+        """Return the logits (B, T, V) of idx (B, T)."""
+        result: Tensor = self.lm_head(self.head.attend(self.project(idx)))  # (B, T, H) -> (B, T, V)
+        return result

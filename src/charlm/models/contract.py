@@ -1,0 +1,54 @@
+"""What every language model of this project answers, so that one loop trains them and one score serves all.
+
+Shapes, everywhere in `charlm.models`: B batch, T time (at most block_size), C channels (n_embd), H head_size,
+V vocabulary.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from charlm.errors import CharlmError
+
+
+class LanguageModel(nn.Module, ABC):
+    """Predicts each next token from the tokens so far.
+
+    Attributes:
+        vocab_size: V, the number of different tokens.
+        block_size: the longest input in tokens.
+        shape: the arguments that build a model of the same shape again.
+    """
+
+    def __init__(self, *, vocab_size: int, block_size: int, **rest: int) -> None:
+        super().__init__()
+        self.vocab_size = vocab_size
+        self.block_size = block_size
+        self.shape: dict[str, int] = {"vocab_size": vocab_size, "block_size": block_size, **rest}
+
+    @abstractmethod
+    def logits(self, idx: Tensor) -> Tensor:
+        """Return the logits (B, T, V) of the token after each of idx (B, T)."""
+
+    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Return the logits (B, T, V) and, given targets (B, T), their mean cross-entropy in nats per token.
+
+        Raises:
+            CharlmError: when the input is longer than block_size.
+        """
+        T = idx.shape[1]
+        if self.block_size < T:
+            raise CharlmError(
+                f"the input has {T} tokens and block_size is {self.block_size}; pass the last {self.block_size} of them"
+            )
+        logits = self.logits(idx)  # (B, T, V)
+        if targets is None:
+            return logits, None
+        return logits, F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
+        """Typed as `forward`."""
+        result: tuple[Tensor, Tensor | None] = super().__call__(*args, **kwargs)
+        return result

@@ -1,0 +1,48 @@
+"""Closed-form models: what counting alone gives, so that an under-trained model shows at once."""
+
+import torch
+from torch import Tensor
+
+from charlm.models.contract import LanguageModel
+
+
+class TableLanguageModel(LanguageModel):
+    """Fixed log-probabilities (V, V) of the next token, one row for each last token."""
+
+    def __init__(self, log_probabilities: Tensor, *, block_size: int) -> None:
+        super().__init__(vocab_size=len(log_probabilities), block_size=block_size)
+        self.log_probabilities: Tensor
+        self.register_buffer("log_probabilities", log_probabilities)
+
+    def logits(self, idx: Tensor) -> Tensor:
+        """Return the table's rows (B, T, V) of idx (B, T); log-probabilities are logits that need no softmax."""
+        return self.log_probabilities[idx]
+
+
+def uniform(vocab_size: int, *, block_size: int) -> TableLanguageModel:
+    """Return the model that knows only how many tokens there are: ln V nats per token, on any text."""
+    counts = torch.ones(vocab_size, vocab_size, dtype=torch.float64)
+    return TableLanguageModel(_log_normalised(counts), block_size=block_size)
+
+
+def unigram(tokens: Tensor, vocab_size: int, *, block_size: int) -> TableLanguageModel:
+    """Return the maximum-likelihood model of tokens (N,) that looks at no earlier token."""
+    counts = torch.bincount(tokens, minlength=vocab_size).double()  # (V,)
+    return TableLanguageModel(_log_normalised(counts.expand(vocab_size, vocab_size)), block_size=block_size)
+
+
+def bigram(tokens: Tensor, vocab_size: int, *, block_size: int, added: float) -> TableLanguageModel:
+    """Return the model of tokens (N,) that counts pairs, with `added` put to each pair's count.
+
+    With 0 it is the maximum-likelihood table: no other has a lower loss on `tokens`, and pairs that do not
+    occur there have an infinite one. With 1 it is Laplace's add-one estimate.
+    """
+    pairs = tokens[:-1] * vocab_size + tokens[1:]  # (N - 1,)
+    counts = torch.bincount(pairs, minlength=vocab_size**2).double().view(vocab_size, vocab_size) + added
+    return TableLanguageModel(_log_normalised(counts), block_size=block_size)
+
+
+def _log_normalised(counts: Tensor) -> Tensor:
+    """Return the log (V, V) of each row's shares; a row of zeros, a token never continued, becomes uniform."""
+    counts = torch.where(counts.sum(dim=1, keepdim=True) > 0, counts, 1.0)
+    return torch.log(counts / counts.sum(dim=1, keepdim=True))

@@ -1,0 +1,49 @@
+"""One computing process: `python -m charlm.worker`, started by `charlm.workers`.
+
+It reads tasks from stdin, each a line of JSON, {"target": "module:function", "arguments": {...}}, and answers
+each with lines of JSON on stdout: any number of {"event": ...}, then {"result": ...} or {"error": "..."}. It
+ends as soon as its stdin closes, even within a task, so it never outlives the process that started it.
+"""
+
+import importlib
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from typing import Any
+
+from charlm.errors import CharlmError
+
+
+def main() -> None:
+    """Do the tasks as they come, one at a time."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent decides
+    answers, sys.stdout = sys.stdout, sys.stderr  # nothing that a library prints may get between the answers
+    tasks: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=[tasks], daemon=True).start()
+
+    def answer(kind: str, content: Any) -> None:
+        print(json.dumps({kind: content}), file=answers, flush=True)
+
+    while True:
+        task = json.loads(tasks.get())
+        module, _, function = task["target"].partition(":")
+        try:
+            target = getattr(importlib.import_module(module), function)
+            answer("result", target(**task["arguments"], tell=lambda event: answer("event", event)))
+        except CharlmError as error:
+            answer("error", str(error))
+        except OSError as error:
+            answer("error", f"{error.strerror or error}: {error.filename or task['target']}")
+
+
+def _listen(tasks: queue.SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        tasks.put(line)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Tasks side by side, in a few computing processes.
+
+The process that calls `run_tasks` needs no torch, and the variables that decide the bits of a result are in
+place before a worker imports it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from charlm import worker
+from charlm.errors import CharlmError
+
+_SOURCE = Path(__file__).resolve().parent.parent
+
+OnEvent = Callable[[int, Any], None]  # the task's index and what the task told
+
+
+@dataclass(frozen=True)
+class Task:
+    """A call of `target`, written "module:function", with arguments and a result that JSON can hold.
+
+    The function gets one more keyword argument, `tell`: what it passes to that is an event.
+    """
+
+    target: str
+    arguments: dict[str, Any]
+
+
+def run_tasks(tasks: Sequence[Task], *, jobs: int, environment: Mapping[str, str], on_event: OnEvent) -> list[Any]:
+    """Run the tasks, at most `jobs` at a time, and return their results in order.
+
+    Args:
+        tasks: what to do; a result must not depend on which tasks share a process.
+        jobs: how many processes may run at a time.
+        environment: added to this process's own variables.
+        on_event: called for each event, never twice at a time.
+
+    Raises:
+        CharlmError: the first that a task raised, or when a worker was killed; the others are stopped.
+    """
+    waiting = deque(enumerate(tasks))
+    results: list[Any] = [None] * len(tasks)
+    lock = threading.Lock()
+
+    def tell(index: int, event: Any) -> None:
+        with lock:
+            on_event(index, event)
+
+    def work(process: _Worker) -> None:
+        while True:
+            try:
+                index, task = waiting.popleft()
+            except IndexError:
+                return
+            results[index] = process.run(task, partial(tell, index))
+
+    crew = [_Worker(environment) for _ in range(min(jobs, len(tasks)))]
+    with ThreadPoolExecutor(max(1, len(crew))) as threads:
+        try:
+            done, _ = wait([threads.submit(work, process) for process in crew], return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+        finally:
+            for process in crew:
+                process.kill()
+    return results
+
+
+class _Worker:
+    """One process of `charlm.worker`."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", worker.__name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, **environment, "PYTHONPATH": str(_SOURCE)},
+        )
+
+    def run(self, task: Task, tell: Callable[[Any], None]) -> Any:
+        assert self._process.stdin and self._process.stdout  # both are pipes
+        with suppress(BrokenPipeError):  # a dead worker: its answers end at once, and that is reported below
+            self._process.stdin.write(json.dumps(asdict(task)) + "\n")
+            self._process.stdin.flush()
+        for line in self._process.stdout:
+            answer = json.loads(line)
+            if "error" in answer:
+                raise CharlmError(answer["error"])
+            if "result" in answer:
+                return answer["result"]
+            tell(answer["event"])
+        status = self._process.wait()
+        raise CharlmError(f"a worker for {task.target} ended with status {status} and no result; run it again")
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
