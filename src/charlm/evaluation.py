@@ -57,11 +57,10 @@ def check_causality(model: LanguageModel, tokens: Tokens, windows: int = 8) -> N
     Raises:
         CharlmError: naming the first place whose logits know the future.
     """
-    idx, targets = next(iter(consecutive_windows(tokens[: windows * model.block_size + 1], model.block_size)))
+    idx, _ = next(consecutive_windows(tokens[: windows * model.block_size + 1], model.block_size))
     logits, _ = model(idx)  # (B, T, V)
     for cut in range(1, idx.shape[1]):
         changed = idx.clone()
-        # The next token is the target: moved on by one, it certainly differs.
         changed[:, cut:] = (changed[:, cut:] + 1) % model.vocab_size
         if not torch.equal(model(changed)[0][:, :cut], logits[:, :cut]):
             raise CharlmError(

@@ -75,7 +75,7 @@ def sample_checkpoint(
     length: int,
     temperature: float,
     seed: int,
-    tell: Tell,  # noqa: ARG001 (every task is given one)
+    tell: Tell,
 ) -> dict[str, str]:
     """Return the prompt as it was used and the text that the model continues it with."""
     settle(**compute)

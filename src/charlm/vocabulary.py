@@ -1,5 +1,6 @@
 """Characters <-> ids."""
 
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,7 +26,7 @@ class Vocabulary:
         if not characters:
             raise CharlmError("a vocabulary needs at least one character; the text is empty")
         codes = [ord(character) for character in characters if len(character) == 1]
-        if len(codes) < len(characters) or any(a >= b for a, b in zip(codes, codes[1:], strict=False)):
+        if len(codes) < len(characters) or any(a >= b for a, b in itertools.pairwise(codes)):
             raise CharlmError("a vocabulary wants single characters, each once, in code point order")
         self.characters = tuple(characters)
         self.dtype: np.dtype[np.unsignedinteger[Any]] = np.min_scalar_type(len(codes) - 1)

@@ -1,0 +1,159 @@
+"""The picture: what it reads, where its labels lie, and that black and white is enough to read it."""
+
+import itertools
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from charlm.errors import CharlmError
+from charlm.figures import loss_curves, png, spread
+from charlm.results import Curve
+
+STEPS = np.arange(0, 5001, 250)
+LEVELS = {"uniform": 4.1744, "unigram": 3.3473, "add one": 2.4819, "best on train": 2.4519}
+
+
+def curve(end: float, *, sd: float = 0.002, seeds: int = 5) -> Curve:
+    """Falling from about 4.6 to `end`, each seed a little off."""
+    fall = end + 2.1 * np.exp(-STEPS / 200)
+    offsets = sd * np.linspace(-1, 1, seeds)[:, None]
+    return Curve(tuple(range(1, seeds + 1)), STEPS, train=fall - 0.03 + offsets, val=fall + offsets)
+
+
+def draw(curves: dict[str, Curve], levels: dict[str, float] = LEVELS, width: float = 8, height: float = 4.5) -> Figure:
+    return loss_curves(curves, levels, width=width, height=height, dpi=100)
+
+
+def lines(figure: Figure) -> list[Line2D]:
+    return figure.axes[0].get_lines()
+
+
+CLOSE = {"bigram": curve(2.4862), "attention": curve(2.3950)}
+CLOSER = {"bigram": curve(2.4819), "attention": curve(2.4820), "third": curve(2.4818)}
+
+
+class TestSpread:
+    def test_leaves_alone_what_does_not_overlap(self) -> None:
+        assert spread([50, 10, 30], [10, 10, 10], 0, 100) == [50, 10, 30]
+
+    def test_is_the_best_of_all_placements_on_a_grid(self) -> None:
+        wanted, sizes, low, high = [4, 5, 5, 12], [2, 4, 2, 2], 0, 14
+        grid = np.arange(low, high + 0.25, 0.25)
+
+        def is_allowed(centres: tuple[float, ...]) -> bool:
+            intervals = [(c - s / 2, c + s / 2) for c, s in zip(centres, sizes, strict=True)]
+            inside = all(low <= start and end <= high for start, end in intervals)
+            return inside and all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(intervals))
+
+        def cost(centres: tuple[float, ...] | list[float]) -> float:
+            return sum((c - w) ** 2 for c, w in zip(centres, wanted, strict=True))
+
+        found = spread(wanted, sizes, low, high)
+        assert is_allowed(tuple(found))
+        best = min(cost(centres) for centres in itertools.combinations(grid.tolist(), 4) if is_allowed(centres))
+        assert cost(found) <= best
+
+    def test_keeps_to_the_range(self) -> None:
+        assert spread([0, 0, 100], [10, 10, 10], 0, 100) == [5, 15, 95]
+
+
+class TestLossCurves:
+    @pytest.mark.parametrize("curves", [CLOSE, CLOSER, {"bigram": curve(2.48)}], ids=["two", "three", "one"])
+    @pytest.mark.parametrize(("width", "height"), [(8, 4.5), (6, 4)])
+    def test_no_text_lies_over_another_or_off_the_picture(
+        self, curves: dict[str, Curve], width: float, height: float
+    ) -> None:
+        figure = draw(curves, width=width, height=height)
+        boxes = {text.get_text(): text.get_window_extent() for text in figure.texts}
+        axes = figure.axes[0].get_tightbbox()
+        assert axes is not None
+        assert len(boxes) == len(figure.texts) >= 2 * len(curves) + 2
+        for (name, box), (other_name, other) in itertools.combinations(boxes.items(), 2):
+            assert not box.overlaps(other), (name, other_name)
+        for name, box in boxes.items():
+            assert box.x0 >= 0, name
+            assert box.y0 >= 0, name
+            assert box.x1 <= figure.bbox.x1, name
+            assert box.y1 <= figure.bbox.y1, name
+            assert not box.overlaps(axes), name
+
+    def test_every_leader_goes_from_the_end_of_a_line_to_its_label(self) -> None:
+        figure = draw(CLOSE)
+        axes = figure.axes[0]
+        leaders = [line for line in figure.get_children() if isinstance(line, Line2D)]
+        labels = figure.texts[: len(leaders)]
+        assert len(leaders) == 6
+        for leader, label in zip(leaders, labels, strict=True):
+            points = figure.transFigure.transform(leader.get_xydata())
+            loss = float(axes.transData.inverted().transform(points[0])[1])
+            assert f"{loss:.3f}" == label.get_text().split()[-1]
+            box = label.get_window_extent()
+            assert box.y0 < points[1][1] < box.y1
+
+    def test_models_and_splits_differ_without_colour(self) -> None:
+        curves = {name: curve(2.5) for name in ("bigram", "attention", "a", "b", "c", "d", "e")}
+        drawn = [line for line in lines(draw(curves, {})) if line.get_linestyle() != ":"]
+        train, val = drawn[::2], drawn[1::2]
+        assert {line.get_linestyle() for line in train} == {"--"}
+        assert {line.get_linestyle() for line in val} == {"-"}
+        assert len({str(line.get_marker()) for line in val}) == len(curves)
+        assert len({str(line.get_color()) for line in val}) == len(curves)
+
+    def test_a_model_keeps_its_colour_whatever_else_is_drawn(self) -> None:
+        alone = lines(draw({"attention": curve(2.4)}, {}))
+        third = lines(draw({"other": curve(2.6), "bigram": curve(2.5), "attention": curve(2.4)}, {}))
+        assert alone[-1].get_color() == third[-1].get_color() == "#0072B2"
+
+    def test_lines_are_means_and_the_band_is_one_standard_deviation(self) -> None:
+        figure = draw(CLOSE, {})
+        train, val = lines(figure)[:2]
+        of = CLOSE["bigram"]
+        assert np.asarray(val.get_ydata()) == pytest.approx(sum(of.val) / 5)
+        assert np.asarray(train.get_ydata()) == pytest.approx(sum(of.train) / 5)
+        band = figure.axes[0].collections[0].get_paths()[0].get_extents()
+        sd = (sum((run - sum(of.val) / 5) ** 2 for run in of.val) / 4) ** 0.5  # of a sample
+        assert band.y0 == pytest.approx(min(sum(of.val) / 5 - sd))
+        assert "± 1 sd" in figure.texts[-1].get_text()
+
+    def test_one_seed_has_no_band_and_says_so(self) -> None:
+        figure = draw({"bigram": curve(2.5, seeds=1)})
+        assert not figure.axes[0].collections
+        assert "one seed, no spread" in figure.texts[-1].get_text()
+        assert "sd" not in figure.texts[-1].get_text()
+
+    def test_the_end_fills_the_range_and_what_is_above_is_named(self) -> None:
+        figure = draw(CLOSE)
+        low, high = figure.axes[0].get_ylim()
+        assert low < 2.365 < 2.5 < high < 2.8
+        explanation = figure.texts[-1].get_text()
+        assert "uniform 4.174" in explanation
+        assert "unigram 3.347" in explanation
+        assert "the first steps, up to 4.586" in explanation
+        assert "add one" not in explanation
+
+    def test_a_single_evaluation_can_be_drawn(self) -> None:
+        point = np.array([[4.2]])
+        png(draw({"bigram": Curve((1,), np.array([0]), point, point)}, {"uniform": 4.2}))
+
+    def test_curves_of_different_seeds_are_refused(self) -> None:
+        with pytest.raises(CharlmError, match=r"different seeds \(bigram 1, 2; attention 1, 2, 3\)"):
+            draw({"bigram": curve(2.5, seeds=2), "attention": curve(2.4, seeds=3)})
+
+
+class TestPng:
+    def test_has_the_size_asked_for_and_names_no_program(self) -> None:
+        image = png(loss_curves(CLOSE, LEVELS, width=8, height=4.5, dpi=200))
+        assert (int.from_bytes(image[16:20], "big"), int.from_bytes(image[20:24], "big")) == (1600, 900)
+        assert b"Software" not in image
+        assert b"matplotlib" not in image
+
+    def test_is_the_same_under_other_settings_and_leaves_them_alone(self) -> None:
+        expected = png(draw(CLOSE))
+        with matplotlib.rc_context():
+            matplotlib.rcParams.update({"font.size": 20, "axes.grid": True, "savefig.dpi": 30, "savefig.bbox": "tight"})
+            assert png(draw(CLOSE)) == expected
+            assert matplotlib.rcParams["font.size"] == 20
+            assert matplotlib.rcParams["axes.grid"] is True
