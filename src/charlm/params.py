@@ -58,7 +58,8 @@ def _explain(kind: type[Section], errors: list[ErrorDetails]) -> str:
         case "missing":
             text = f"{key} is missing{wanted}"
         case "extra_forbidden":
-            text = f"{key} is not a known key{_nearest(str(first['loc'][-1]), kind.model_fields)}"
+            nearest = _nearest(str(first["loc"][0]), kind.model_fields) if len(first["loc"]) == 1 else wanted
+            text = f"{key} is not a known key{nearest}"
         case _:
             text = f"{key} is {first['input']!r}{wanted or '; ' + first['msg']}"
     return text if len(errors) == 1 else f"{text} (and {len(errors) - 1} more)"
