@@ -1,0 +1,66 @@
+# The same commands for everybody, CI included. No activated environment is needed: each command that runs in
+# .venv gets it first on its PATH, since dvc.yaml starts plain `python`.
+
+PYTHON ?= python3
+ARGS ?=
+
+IN_VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
+VENV := .venv/.installed
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help repro test lint format lock clean python
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+repro: $(VENV) ## run what is out of date of the pipeline and say where the report lies
+	@$(IN_VENV) dvc repro
+	@echo "The report: reports/report.md"
+
+test: $(VENV) data/raw/corpus.txt ## run the tests; ARGS="-k name" goes to pytest
+	@$(IN_VENV) python -m pytest $(ARGS)
+
+lint: $(VENV) ## check style and types
+	@$(IN_VENV) ruff check
+	@$(IN_VENV) ruff format --check
+	@$(IN_VENV) mypy
+
+format: $(VENV) ## mend what ruff can mend
+	@$(IN_VENV) ruff check --fix --exit-zero
+	@$(IN_VENV) ruff format
+
+lock: python ## write requirements.lock anew from the ranges in pyproject.toml
+	@set -e; scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	$(PYTHON) -m venv "$$scratch/venv"; \
+	"$$scratch/venv/bin/python" -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*project["project"]["dependencies"], *project["dependency-groups"]["dev"], sep="\n")' > "$$scratch/wanted"; \
+	echo "installing the newest versions that pyproject.toml allows into a scratch folder ..."; \
+	"$$scratch/venv/bin/python" -m pip install -qq --disable-pip-version-check -r "$$scratch/wanted"; \
+	{ echo "# Every package of .venv, exactly: what \`make lock\` found to fit the ranges in pyproject.toml."; \
+	  echo "# Do not edit: change pyproject.toml and run it. The GPU libraries that some builds of torch bring along"; \
+	  echo "# are left out, since torch itself pins them and they exist on Linux only."; \
+	  "$$scratch/venv/bin/python" -m pip freeze --disable-pip-version-check \
+	  | sed -E -e 's/^(torch==[^+]*)\+.*/\1/' -e '/^(nvidia|cuda)-|^triton==/d' | LC_ALL=C sort -f; } > "$$scratch/lock"; \
+	mv "$$scratch/lock" requirements.lock
+
+clean: ## remove .venv and the tools' caches; data, checkpoints, reports and DVC's cache stay
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache dvc_plots
+	find src stages tests -name __pycache__ -prune -exec rm -rf {} +
+
+# The stamp is written last, so a stopped installation is never taken for a whole one.
+$(VENV): requirements.lock | python
+	@echo "installing what requirements.lock pins into .venv (a minute or two) ..."
+	@$(PYTHON) -m venv --clear .venv
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+python:
+	@command -v "$(PYTHON)" > /dev/null || { echo "error: there is no '$(PYTHON)' here; install Python 3.11 or newer" \
+	  "or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is" \
+	  "$$("$(PYTHON)" -V 2>&1), and 3.11 or newer is needed; name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+
+# The tests read the real text. Where the pipeline has not run yet, its first stage brings it.
+data/raw/corpus.txt: | $(VENV)
+	@$(IN_VENV) dvc repro download

@@ -1,0 +1,31 @@
+"""What several tests need: the real text."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
+
+
+@pytest.fixture(scope="session")
+def corpus_file() -> Path:
+    """The real tiny Shakespeare: a copy that was named, one beside the checkout, or the pipeline's own."""
+    named = os.environ.get("CHARLM_CORPUS")
+    places = (
+        [Path(named)] if named else [ROOT.parent / "shared/corpora/tinyshakespeare.txt", ROOT / "data/raw/corpus.txt"]
+    )
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        pytest.skip("needs tiny Shakespeare: `make repro` downloads it, or set CHARLM_CORPUS=<file>")
+    digest = hashlib.sha256(found.read_bytes()).hexdigest()
+    assert digest == SHA256, f"{found} is not tiny Shakespeare: its SHA-256 is {digest}"
+    return found.resolve()
+
+
+@pytest.fixture(scope="session")
+def corpus_text(corpus_file: Path) -> str:
+    """The real tiny Shakespeare as a string."""
+    return corpus_file.read_bytes().decode("ascii")
