@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from charlm import checkpoint as checkpoints
-from charlm import paths, tokens
+from charlm import paths, resume, tokens
 from charlm.device import settle
-from charlm.training import Budget, Splits, train
+from charlm.training import Budget, Splits, adamw, train
 from charlm.vocabulary import Vocabulary
 
 
@@ -24,12 +24,15 @@ def train_one(
     budget: dict[str, int],
     compute: dict[str, str],
     checkpoint: str,
+    state: str,
     tell: Callable[[Any], None],
 ) -> list[dict[str, Any]]:
     """Train the model class `model` ("module:class") from `seed`, save it, and return its loss curve.
 
-    The arguments are plain values because they come from another process; `tell` gets {"steps": n} for each n
-    steps done, and {"steps": 0, "point": {...}} at each evaluation.
+    It carries on from `state`, if that is of the same run, and keeps it there after each evaluation.
+
+    The arguments are plain values because they come from another process. `tell` gets {"steps": n} for n steps
+    done, {"point": {...}} at each evaluation, and {"note": "..."} for what a person should know.
     """
     device = settle(**compute)
     vocabulary = Vocabulary.load(paths.VOCABULARY)
@@ -39,18 +42,26 @@ def train_one(
     network = getattr(importlib.import_module(module), name)(
         vocab_size=len(vocabulary), block_size=budget["block_size"], **shape
     ).to(device)
+    optimizer = adamw(network, learning_rate)
 
-    curve = []
+    settings = {"model": model, "shape": shape, "learning_rate": learning_rate, "seed": seed} | budget | compute
+    run = resume.fingerprint(settings, data=(paths.VOCABULARY, paths.TRAIN_TOKENS, paths.VAL_TOKENS))
+    curve = resume.load(Path(state), run, network, optimizer, say=lambda line: tell({"note": line}))
+    after = curve[-1].step if curve else None
+    if after is not None:
+        tell({"steps": after, "note": f"seed {seed} carries on from step {after}"})
     for point in train(
         network,
+        optimizer,
         splits,
         Budget(**budget),
         seed=seed,
-        learning_rate=learning_rate,
         device=device,
+        after=after,
         beat=lambda steps: tell({"steps": steps}),
     ):
-        curve.append(asdict(point))
-        tell({"steps": 0, "point": curve[-1]})
+        curve.append(point)
+        resume.save(Path(state), run, network, optimizer, curve)
+        tell({"point": asdict(point)})
     checkpoints.save(Path(checkpoint), network, vocabulary)
-    return curve
+    return [asdict(point) for point in curve]

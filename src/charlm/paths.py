@@ -23,3 +23,13 @@ def checkpoint(model: str, seed: int) -> Path:
 def curve(model: str) -> Path:
     """Where the loss curves of all runs of `model` lie."""
     return Path("reports/curves") / f"{model}.csv"
+
+
+def state(model: str, seed: int) -> Path:
+    """Where a run under way keeps how far it has come: outside DVC's outputs, and not in Git."""
+    return Path(".runs") / model / f"seed-{seed}.state"
+
+
+def lock(model: str) -> Path:
+    """What the process that trains `model` holds a lock on."""
+    return Path(".runs") / f"{model}.lock"

@@ -3,13 +3,18 @@
 import csv
 import io
 import logging
+import shutil
+import sys
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 from tqdm import tqdm
 
 from charlm import numerics, paths
 from charlm.files import write_text
+from charlm.lock import exclusive
 from charlm.settings import Compute, Train, jobs
 from charlm.workers import Task, run_tasks
 
@@ -34,7 +39,12 @@ class Recipe:
 
 
 def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
-    """Train the model once per seed; write a checkpoint for each run and one CSV with all their loss curves."""
+    """Train the model once per seed; write a checkpoint for each run and one CSV with all their loss curves.
+
+    A run that was stopped carries on from its last evaluation; see `charlm.resume`.
+    """
+    checkpoints = {seed: paths.checkpoint(recipe.name, seed) for seed in train.seeds}
+    states = {seed: paths.state(recipe.name, seed) for seed in train.seeds}
     tasks = [
         Task(
             "charlm.one_run:train_one",
@@ -45,26 +55,53 @@ def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
                 "seed": seed,
                 "budget": train.model_dump(exclude={"seeds"}),
                 "compute": compute.model_dump(),
-                "checkpoint": str(paths.checkpoint(recipe.name, seed)),
+                "checkpoint": str(checkpoints[seed]),
+                "state": str(states[seed]),
             },
         )
         for seed in train.seeds
     ]
-    with tqdm(total=train.steps * len(tasks), desc=recipe.name, unit=" steps", disable=None) as bar:
-
-        def show(index: int, event: dict[str, Any]) -> None:
-            bar.update(event["steps"])
-            if "point" in event:
-                point = event["point"]
-                bar.set_postfix_str(
-                    f"seed {train.seeds[index]} step {point['step']}: "
-                    f"train {point['train_loss']:.4f}, validation {point['val_loss']:.4f} nats"
-                )
-
-        curves = run_tasks(tasks, jobs=jobs(), environment=numerics.environment(compute.numerics), on_event=show)
+    with (
+        exclusive(paths.lock(recipe.name), f"training {recipe.name}") as lock,
+        tqdm(total=train.steps * len(tasks), desc=recipe.name, unit=" steps", disable=None) as bar,
+    ):
+        # A trainer that outlived its pipeline may have written here until it let go of the lock.
+        _remove_all_but(checkpoints.values())
+        try:
+            curves = run_tasks(
+                tasks,
+                jobs=jobs(),
+                environment=numerics.environment(compute.numerics),
+                on_event=lambda index, event: _show(bar, train.seeds[index], event),
+                inherit=[lock],
+            )
+        except KeyboardInterrupt:
+            bar.close()
+            log.info("stopped; each run is kept as of its last evaluation, and `dvc repro` carries on from there")
+            raise
+        write_text(paths.curve(recipe.name), _as_csv(train.seeds, curves))
+        shutil.rmtree(paths.state(recipe.name, train.seeds[0]).parent)
     for seed, curve in zip(train.seeds, curves, strict=True):
         log.info("%s, seed %d: validation loss %.4f nats per character", recipe.name, seed, curve[-1]["val_loss"])
-    write_text(paths.curve(recipe.name), _as_csv(train.seeds, curves))
+
+
+def _show(bar: "tqdm[NoReturn]", seed: int, event: dict[str, Any]) -> None:
+    bar.update(event.get("steps", 0))
+    if "note" in event:
+        bar.write(event["note"], file=sys.stderr)
+    if "point" in event:
+        point = event["point"]
+        bar.set_postfix_str(
+            f"seed {seed} step {point['step']}: "
+            f"train {point['train_loss']:.4f}, validation {point['val_loss']:.4f} nats"
+        )
+
+
+def _remove_all_but(wanted: Collection[Path]) -> None:
+    for folder in {path.parent for path in wanted}:
+        for file in folder.glob("*"):
+            if file not in wanted:
+                file.unlink()
 
 
 def _as_csv(seeds: tuple[int, ...], curves: list[list[dict[str, Any]]]) -> str:

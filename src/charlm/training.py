@@ -46,53 +46,70 @@ class Splits:
     val: Tokens
 
 
+def adamw(model: LanguageModel, learning_rate: float) -> torch.optim.AdamW:
+    """Return the optimizer of `model`, with torch's defaults but for the learning rate."""
+    # Fused, because its square root is the processor's own: torch.sqrt is not the same on each of them.
+    return torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
+
+
 def train(
     model: LanguageModel,
+    optimizer: torch.optim.Optimizer,
     splits: Splits,
     budget: Budget,
     *,
     seed: int,
-    learning_rate: float,
     device: torch.device,
+    after: int | None = None,
     beat: Callable[[int], None] = lambda steps: None,
 ) -> Iterator[CurvePoint]:
-    """Train `model` in place with AdamW and yield its losses at step 0, each interval and the last step.
+    """Train `model` in place and yield its losses at step 0, each interval and the last step.
 
     Args:
         model: on `device`.
+        optimizer: of its parameters.
         splits: what it is trained and measured on.
         budget: how much it is trained.
         seed: with the step's number it determines the step's batch.
-        learning_rate: AdamW's; its other settings are torch's defaults.
         device: where it computes.
+        after: where a run carries on: the step of the last point that it yielded; None begins anew.
         beat: called with the number of steps done since it was last called.
 
     Raises:
         CharlmError: when the loss is no longer finite.
     """
-    # Fused, because its square root is the processor's own: torch.sqrt is not the same on each of them.
-    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
-    last_loss = math.nan
-    for step in range(budget.steps + 1):
-        if step % budget.eval_interval == 0 or step == budget.steps:
-            yield measure(model, splits, step, device)
+    last_loss: float | None = None
+    for step in range(after or 0, budget.steps + 1):
+        if step != after and (step % budget.eval_interval == 0 or step == budget.steps):
+            point = measure(model, splits, step, device)
+            _stop_unless_finite(point.train_loss, seed, step, last_loss, optimizer)
+            _stop_unless_finite(point.val_loss, seed, step, last_loss, optimizer)
+            yield point
         if step == budget.steps:
             return
         idx, targets = batch(splits.train, seed, step, budget.batch_size, budget.block_size)
         _, loss = model(idx.to(device), targets.to(device))
         assert loss is not None  # there were targets
         loss_value = loss.item()
-        if not math.isfinite(loss_value):
-            raise CharlmError(
-                f"the loss of seed {seed} is {loss_value} at step {step}, after {last_loss:.4f}; "
-                f"the learning rate {learning_rate:g} is probably too high, try a tenth of it"
-            )
+        _stop_unless_finite(loss_value, seed, step, last_loss, optimizer)
         last_loss = loss_value
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if (step + 1) % _STEPS_PER_BEAT == 0 or step + 1 == budget.steps:
-            beat((step % _STEPS_PER_BEAT) + 1)
+            beat(step % _STEPS_PER_BEAT + 1)
+
+
+def _stop_unless_finite(
+    loss: float, seed: int, step: int, last_loss: float | None, optimizer: torch.optim.Optimizer
+) -> None:
+    if math.isfinite(loss):
+        return
+    before = "" if last_loss is None else f", after {last_loss:.4f}"
+    raise CharlmError(
+        f"the loss of seed {seed} is {loss} at step {step}{before}; "
+        f"the learning rate {optimizer.param_groups[0]['lr']:g} is probably too high, try a tenth of it"
+    )
 
 
 def measure(model: LanguageModel, splits: Splits, step: int, device: torch.device) -> CurvePoint:

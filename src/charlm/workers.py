@@ -37,7 +37,14 @@ class Task:
     arguments: dict[str, Any]
 
 
-def run_tasks(tasks: Sequence[Task], *, jobs: int, environment: Mapping[str, str], on_event: OnEvent) -> list[Any]:
+def run_tasks(
+    tasks: Sequence[Task],
+    *,
+    jobs: int,
+    environment: Mapping[str, str],
+    on_event: OnEvent,
+    inherit: Sequence[int] = (),
+) -> list[Any]:
     """Run the tasks, at most `jobs` at a time, and return their results in order.
 
     Args:
@@ -45,6 +52,7 @@ def run_tasks(tasks: Sequence[Task], *, jobs: int, environment: Mapping[str, str
         jobs: how many processes may run at a time.
         environment: added to this process's own variables.
         on_event: called for each event, never twice at a time.
+        inherit: descriptors that the workers keep open until they end, such as a lock's.
 
     Raises:
         CharlmError: the first that a task raised, or when a worker was killed; the others are stopped.
@@ -65,7 +73,7 @@ def run_tasks(tasks: Sequence[Task], *, jobs: int, environment: Mapping[str, str
                 return
             results[index] = process.run(task, partial(tell, index))
 
-    crew = [_Worker(environment) for _ in range(min(jobs, len(tasks)))]
+    crew = [_Worker(environment, inherit) for _ in range(min(jobs, len(tasks)))]
     with ThreadPoolExecutor(max(1, len(crew))) as threads:
         try:
             done, _ = wait([threads.submit(work, process) for process in crew], return_when=FIRST_EXCEPTION)
@@ -80,13 +88,14 @@ def run_tasks(tasks: Sequence[Task], *, jobs: int, environment: Mapping[str, str
 class _Worker:
     """One process of `charlm.worker`."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], inherit: Sequence[int]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", worker.__name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
+            pass_fds=inherit,
             env={**os.environ, **environment, "PYTHONPATH": str(_SOURCE)},
         )
 
