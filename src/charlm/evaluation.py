@@ -4,8 +4,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from charlm.errors import CharlmError
 from charlm.models.contract import LanguageModel
@@ -27,6 +29,24 @@ class Score:
     tokens: int
 
 
+@dataclass(frozen=True)
+class Breakdown:
+    """Sums of the losses in nats over the targets of a text, and how many there are.
+
+    Attributes:
+        block_sums, block_counts: by stretch of the text, each of a given length but the last.
+        position_sums, position_counts: by place in the window, (block_size,).
+        token_sums, token_counts: by the target itself, (V,).
+    """
+
+    block_sums: list[float]
+    block_counts: list[int]
+    position_sums: list[float]
+    position_counts: list[int]
+    token_sums: list[float]
+    token_counts: list[int]
+
+
 @torch.inference_mode()
 def score(model: LanguageModel, batches: Iterable[Batch], device: torch.device) -> Score:
     """Score every target of `batches` once.
@@ -34,15 +54,43 @@ def score(model: LanguageModel, batches: Iterable[Batch], device: torch.device) 
     The cross-entropy is computed in double precision and summed without rounding, so neither the size nor the
     order of the batches changes a digit that is shown.
     """
-    losses: list[float] = []
+    sums: list[float] = []
     hits = tokens = 0
     for idx, targets in batches:
-        idx, targets = idx.to(device), targets.to(device)  # noqa: PLW2901 (the same batch, elsewhere)
-        logits, _ = model(idx)  # (B, T, V)
-        losses.append(F.cross_entropy(logits.flatten(0, 1).double(), targets.flatten(), reduction="sum").item())
-        hits += int((logits.argmax(dim=-1) == targets).sum())
+        losses, likeliest = _predict(model, idx.to(device), targets.to(device))
+        sums.append(losses.sum().item())
+        hits += int(likeliest.sum())
         tokens += targets.numel()
-    return Score(math.fsum(losses) / tokens, hits / tokens, tokens)
+    return Score(math.fsum(sums) / tokens, hits / tokens, tokens)
+
+
+@torch.inference_mode()
+def break_down(model: LanguageModel, tokens: Tokens, block_length: int, device: torch.device) -> Breakdown:
+    """Score the non-overlapping windows of tokens (N,), and sum by stretches of block_length, place and target."""
+    T, V = model.block_size, model.vocab_size
+    blocks = -(-(len(tokens) - 1) // block_length)  # rounded up
+    sums = {name: np.zeros(size) for name, size in (("block", blocks), ("position", T), ("token", V))}
+    counts = {name: np.zeros(len(part), dtype=np.int64) for name, part in sums.items()}
+    scored = 0
+    for idx, targets in consecutive_windows(tokens, T):  # in the order of the text
+        losses = _predict(model, idx.to(device), targets.to(device))[0].flatten().cpu().numpy()
+        places = np.arange(scored, scored + len(losses))
+        keys = {"block": places // block_length, "position": places % T, "token": targets.flatten().numpy()}
+        for name, key in keys.items():
+            sums[name] += np.bincount(key, weights=losses, minlength=len(sums[name]))
+            counts[name] += np.bincount(key, minlength=len(sums[name]))
+        scored += len(losses)
+    return Breakdown(
+        **{f"{name}_sums": part.tolist() for name, part in sums.items()},
+        **{f"{name}_counts": part.tolist() for name, part in counts.items()},
+    )
+
+
+def _predict(model: LanguageModel, idx: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the losses in nats, and whether each target was the likeliest token, of targets (B, S): both (B, S)."""
+    logits = model(idx)[0][:, -targets.shape[1] :]  # (B, S, V)
+    losses = F.cross_entropy(logits.flatten(0, 1).double(), targets.flatten(), reduction="none")
+    return losses.view(targets.shape), logits.argmax(dim=-1) == targets
 
 
 @torch.inference_mode()

@@ -16,7 +16,7 @@ from torch import Tensor
 from charlm.errors import CharlmError
 
 Tokens = NDArray[np.unsignedinteger[Any]]
-Batch = tuple[Tensor, Tensor]  # inputs (B, T) and targets (B, T), int64
+Batch = tuple[Tensor, Tensor]  # inputs (B, T) and the targets (B, S) of their last S places, S <= T, int64
 
 _WINDOWS_PER_BATCH = 256  # windows scored at a time; bounds memory, changes no loss
 
@@ -50,6 +50,22 @@ def consecutive_windows(tokens: Tokens, block_size: int) -> Iterator[Batch]:
     yield from _batches(tokens, np.arange(full) * block_size, block_size)
     if ragged:
         yield _gather(tokens, np.array([full * block_size]), ragged)
+
+
+def overlapping_windows(tokens: Tokens, block_size: int, context: int) -> Iterator[Batch]:
+    """Yield windows whose targets have `context` tokens before them, or all there are; each is a target once.
+
+    The first window scores all its places, a later one those that the window before it has not scored.
+    """
+    last = max(len(tokens) - 1 - block_size, 0)  # the start of the window that ends with the text
+    yield _gather(tokens, np.array([0]), min(block_size, len(tokens) - 1))
+    stride = block_size - context + 1
+    starts = np.arange(stride, last + 1, stride)
+    for idx, targets in _batches(tokens, starts, block_size):
+        yield idx, targets[:, -stride:]
+    if ragged := last % stride:
+        idx, targets = _gather(tokens, np.array([last]), block_size)
+        yield idx, targets[:, -ragged:]
 
 
 def spread_windows(tokens: Tokens, block_size: int, count: int) -> Iterator[Batch]:

@@ -64,6 +64,11 @@ class AttentionLanguageModel(LanguageModel):
         positions = self.head.project(self.position_embedding_table.weight[: idx.shape[1]])  # (T, 3 H)
         return tokens + positions
 
+    def attention(self, idx: Tensor) -> Tensor:
+        """Return the head's weights (B, T, T) on idx (B, T)."""
+        query, key, _ = self.project(idx).chunk(3, dim=-1)
+        return self.head.weights(query, key)
+
     def logits(self, idx: Tensor) -> Tensor:
         """Return the logits (B, T, V) of idx (B, T)."""
         result: Tensor = self.lm_head(self.head.attend(self.project(idx)))  # (B, T, H) -> (B, T, V)

@@ -12,7 +12,7 @@ class BigramLanguageModel(LanguageModel):
     """
 
     def __init__(self, *, vocab_size: int, block_size: int) -> None:
-        super().__init__(vocab_size=vocab_size, block_size=block_size)
+        super().__init__(vocab_size=vocab_size, block_size=block_size, context=1)
         self.token_embedding_table = nn.Embedding(vocab_size, vocab_size)
 
     def logits(self, idx: Tensor) -> Tensor:

@@ -19,18 +19,24 @@ class LanguageModel(nn.Module, ABC):
     Attributes:
         vocab_size: V, the number of different tokens.
         block_size: the longest input in tokens.
+        context: how many of the last tokens a prediction depends on, at most block_size.
         shape: the arguments that build a model of the same shape again.
     """
 
-    def __init__(self, *, vocab_size: int, block_size: int, **rest: int) -> None:
+    def __init__(self, *, vocab_size: int, block_size: int, context: int | None = None, **rest: int) -> None:
         super().__init__()
         self.vocab_size = vocab_size
         self.block_size = block_size
+        self.context = context or block_size
         self.shape: dict[str, int] = {"vocab_size": vocab_size, "block_size": block_size, **rest}
 
     @abstractmethod
     def logits(self, idx: Tensor) -> Tensor:
         """Return the logits (B, T, V) of the token after each of idx (B, T)."""
+
+    def attention(self, idx: Tensor) -> Tensor | None:
+        """Return how much each place of idx (B, T) looks at each, (B, T, T); None for a model without attention."""
+        return None
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Return the logits (B, T, V) and, given targets (B, T), their mean cross-entropy in nats per token.

@@ -10,7 +10,7 @@ class TableLanguageModel(LanguageModel):
     """Fixed log-probabilities (V, V) of the next token, one row for each last token."""
 
     def __init__(self, log_probabilities: Tensor, *, block_size: int) -> None:
-        super().__init__(vocab_size=len(log_probabilities), block_size=block_size)
+        super().__init__(vocab_size=len(log_probabilities), block_size=block_size, context=1)
         self.log_probabilities: Tensor
         self.register_buffer("log_probabilities", log_probabilities)
 
