@@ -37,9 +37,8 @@ def score(model: LanguageModel, batches: Iterable[Batch], device: torch.device) 
     losses: list[float] = []
     hits = tokens = 0
     for idx, targets in batches:
-        idx, targets = idx.to(device), targets.to(device)  # noqa: PLW2901 (the same batch, elsewhere)
-        logits, _ = model(idx)  # (B, T, V)
-        losses.append(F.cross_entropy(logits.flatten(0, 1).double(), targets.flatten(), reduction="sum").item())
+        logits = model(idx.to(device))[0].cpu().double()  # (B, T, V); not every device knows double precision
+        losses.append(F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").item())
         hits += int((logits.argmax(dim=-1) == targets).sum())
         tokens += targets.numel()
     return Score(math.fsum(losses) / tokens, hits / tokens, tokens)
