@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+# Read when torch is imported: models this small are fastest on one thread, and on a busy machine by far.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 ROOT = Path(__file__).resolve().parent.parent
 SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 

@@ -103,7 +103,11 @@ def test_what_takes_long_to_import_is_left_alone(workspace: Path, module: str) -
             "plot:\n  width: 8\n  height: 4.5\n  dpi: 5\n",
             "plot.dpi is 5; it wants whole pixels per inch",
         ),
-        ("params.yaml", "plot:\n  width: 8\n  hight: 4.5\n  dpi: 50\n", "plot.height is missing; it wants inches"),
+        (
+            "params.yaml",
+            "plot:\n  width: 8\n  hight: 4.5\n  dpi: 50\n",
+            "plot.hight is not a known key; did you mean 'height'?",
+        ),
     ],
 )
 def test_a_broken_input_is_one_line_and_changes_nothing(

@@ -5,6 +5,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from charlm.errors import CharlmError
+
+_MAX_LOSS = 700.0  # nats; exp of not much more is beyond any float
 _DIGITS = 6  # far beyond the spread over seeds, and short enough for a diff to read well
 
 
@@ -24,7 +27,7 @@ def summarise(runs: Mapping[str, Sequence[Mapping[str, Any]]], counts: Mapping[s
     baseline, *others = runs
     any_score = runs[baseline][0]
     return {
-        "models": {model: _of_model(scores) for model, scores in runs.items()},
+        "models": {model: _of_model(model, scores) for model, scores in runs.items()},
         **({"difference": _difference(runs[baseline], runs[others[0]])} if others else {}),
         "counts": {name: {key: round(loss, _DIGITS) for key, loss in row.items()} for name, row in counts.items()},
         "tokens": {"train": any_score["train_tokens"], "val": any_score["val_tokens"]},
@@ -32,8 +35,13 @@ def summarise(runs: Mapping[str, Sequence[Mapping[str, Any]]], counts: Mapping[s
     }
 
 
-def _of_model(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _of_model(name: str, scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     val_losses = [score["val_loss"] for score in scores]
+    if not all(loss < _MAX_LOSS for loss in val_losses):
+        raise CharlmError(
+            f"the validation losses of '{name}' are {val_losses}, which no perplexity can tell; "
+            "train it with a smaller learning rate"
+        )
     return (
         {"parameters": scores[0]["parameters"]}
         | mean_and_sd("train_loss", [score["train_loss"] for score in scores])

@@ -1,6 +1,7 @@
 """How a program of this project starts, speaks and fails."""
 
 import logging
+import signal
 import sys
 from collections.abc import Callable
 
@@ -19,5 +20,6 @@ def run(main: Callable[[], None]) -> None:
     except OSError as error:  # a full disk, a read-only folder, a missing file
         sys.exit(f"error: {error.strerror or error}: {error.filename or 'no file named'}")
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second Ctrl-C must not disturb the end
         print("interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

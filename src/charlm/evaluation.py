@@ -57,7 +57,7 @@ def score(model: LanguageModel, batches: Iterable[Batch], device: torch.device) 
     sums: list[float] = []
     hits = tokens = 0
     for idx, targets in batches:
-        losses, likeliest = _predict(model, idx.to(device), targets.to(device))
+        losses, likeliest = _predict(model, idx.to(device), targets)
         sums.append(losses.sum().item())
         hits += int(likeliest.sum())
         tokens += targets.numel()
@@ -73,7 +73,7 @@ def break_down(model: LanguageModel, tokens: Tokens, block_length: int, device: 
     counts = {name: np.zeros(len(part), dtype=np.int64) for name, part in sums.items()}
     scored = 0
     for idx, targets in consecutive_windows(tokens, T):  # in the order of the text
-        losses = _predict(model, idx.to(device), targets.to(device))[0].flatten().cpu().numpy()
+        losses = _predict(model, idx.to(device), targets)[0].flatten().numpy()
         places = np.arange(scored, scored + len(losses))
         keys = {"block": places // block_length, "position": places % T, "token": targets.flatten().numpy()}
         for name, key in keys.items():
@@ -88,8 +88,8 @@ def break_down(model: LanguageModel, tokens: Tokens, block_length: int, device: 
 
 def _predict(model: LanguageModel, idx: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """Return the losses in nats, and whether each target was the likeliest token, of targets (B, S): both (B, S)."""
-    logits = model(idx)[0][:, -targets.shape[1] :]  # (B, S, V)
-    losses = F.cross_entropy(logits.flatten(0, 1).double(), targets.flatten(), reduction="none")
+    logits = model(idx)[0][:, -targets.shape[1] :].cpu().double()  # (B, S, V); not every device knows double
+    losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
     return losses.view(targets.shape), logits.argmax(dim=-1) == targets
 
 

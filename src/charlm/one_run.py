@@ -11,6 +11,7 @@ import torch
 from charlm import checkpoint as checkpoints
 from charlm import paths, resume, tokens
 from charlm.device import settle
+from charlm.errors import CharlmError
 from charlm.training import Budget, Splits, adamw, train
 from charlm.vocabulary import Vocabulary
 
@@ -45,7 +46,8 @@ def train_one(
     optimizer = adamw(network, learning_rate)
 
     settings = {"model": model, "shape": shape, "learning_rate": learning_rate, "seed": seed} | budget | compute
-    run = resume.fingerprint(settings, data=(paths.VOCABULARY, paths.TRAIN_TOKENS, paths.VAL_TOKENS))
+    settings |= {"device": str(device), "characters": vocabulary.characters}
+    run = resume.fingerprint(settings, data=(splits.train, splits.val))
     curve = resume.load(Path(state), run, network, optimizer, say=lambda line: tell({"note": line}))
     after = curve[-1].step if curve else None
     if after is not None:
@@ -60,6 +62,11 @@ def train_one(
         after=after,
         beat=lambda steps: tell({"steps": steps}),
     ):
+        if not all(torch.isfinite(weight).all() for weight in network.parameters()):
+            raise CharlmError(
+                f"seed {seed} has weights that are not finite at step {point.step}, whose loss is still "
+                f"{point.val_loss:.4f}; the learning rate {learning_rate:g} is probably too high, try a tenth of it"
+            )
         curve.append(point)
         resume.save(Path(state), run, network, optimizer, curve)
         tell({"point": asdict(point)})

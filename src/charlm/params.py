@@ -46,11 +46,15 @@ def load(kind: type[S], path: Path = paths.PARAMS) -> S:
         return kind.model_validate_json(json.dumps(sections[kind.section]))
     except ValidationError as error:
         raise CharlmError(f"{path}: {_explain(kind, error.errors())}") from None
+    except TypeError as error:  # from a tag such as !!binary
+        raise CharlmError(
+            f"{path}: section '{kind.section}' holds more than text, numbers and lists: {error}"
+        ) from None
 
 
 def _explain(kind: type[Section], errors: list[ErrorDetails]) -> str:
     """Say the first error in a line, and how many others there are."""
-    first = errors[0]
+    first = min(errors, key=lambda error: error["type"] != "extra_forbidden")  # a misspelt key, before the one it lacks
     key = ".".join([kind.section, *map(str, first["loc"])])
     field = kind.model_fields.get(str(first["loc"][0])) if first["loc"] else None
     wanted = f"; it wants {field.description}" if field and field.description else ""
@@ -94,7 +98,10 @@ class _Yaml12Loader(yaml.SafeLoader):
 
     def construct_int(self, node: yaml.ScalarNode) -> int:
         text = node.value
-        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        try:
+            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        except ValueError:  # Python reads no more than 4300 digits
+            raise yaml.constructor.ConstructorError(None, None, "a number is too long", node.start_mark) from None
 
     def construct_unique_mapping(self, node: yaml.MappingNode) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
@@ -107,7 +114,7 @@ class _Yaml12Loader(yaml.SafeLoader):
 for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    ("int", r"[-+]?[0-9][0-9_]*|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
     ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
      list("-+.0123456789")),
 ):  # fmt: skip

@@ -20,27 +20,31 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from charlm.errors import CharlmError
 from charlm.files import sha256
 from charlm.models.contract import LanguageModel
 from charlm.numerics import environment
+from charlm.tokens import Tokens
 from charlm.training import CurvePoint
 
 _HASH_BYTES = hashlib.sha256().digest_size
 _KEY = "run"
 _SOURCES = Path(__file__).parent
+# Read when the process starts: what is edited while it runs is not what it runs.
+_CODE = {str(path.relative_to(_SOURCES)): sha256(path) for path in sorted(_SOURCES.rglob("*.py"))}
 
 
-def fingerprint(settings: dict[str, Any], data: Iterable[Path]) -> str:
+def fingerprint(settings: dict[str, Any], data: Iterable[Tokens]) -> str:
     """Return a hash of all that shapes a run: settings, data, code, libraries and the processor's part.
 
     Args:
         settings: model, seed, budget and so on, as JSON can hold them.
-        data: the files the run reads.
+        data: the tokens that the run reads.
     """
     shaping = {
         "settings": settings,
-        "data": [sha256(path) for path in data],
-        "code": [sha256(path) for path in sorted(_SOURCES.rglob("*.py"))],
+        "data": [[str(tokens.dtype), hashlib.sha256(tokens).hexdigest()] for tokens in data],
+        "code": _CODE,
         "versions": [torch.__version__, np.__version__, platform.python_version()],
         "processor": [platform.machine(), torch.backends.cpu.get_cpu_capability()],
         "pins": {name: os.environ.get(name) for name in sorted(environment("portable"))},
@@ -59,6 +63,9 @@ def save(
         model: its weights.
         optimizer: its moments and step counts.
         curve: the losses so far; the last point's step is where the run carries on.
+
+    Raises:
+        CharlmError: when the file cannot be written.
     """
     tensors = {f"model.{name}": weight for name, weight in model.state_dict().items()}
     for number, moments in optimizer.state_dict()["state"].items():
@@ -67,12 +74,17 @@ def save(
     body = safetensors.torch.save(
         {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {_KEY: json.dumps(record)}
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    temporary.write_bytes(hashlib.sha256(body).digest() + body)
-    if path.exists():
-        path.replace(_older(path))
-    temporary.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(hashlib.sha256(body).digest() + body)
+        if path.exists():
+            path.replace(_older(path))
+        temporary.replace(path)
+    except OSError as error:
+        raise CharlmError(
+            f"{path} cannot be written ({error.strerror}); mend that, and `dvc repro` carries on from the state before"
+        ) from None
 
 
 def load(
@@ -85,19 +97,23 @@ def load(
     """Bring `model` and `optimizer` to the newest state that is whole and of this run; return its loss curve.
 
     Returns:
-        The points so far, none when there is nothing to carry on from. `say` gets one line for each state refused.
+        The points so far, none when there is nothing to carry on from. `say` gets one line about the newest state
+        that is refused.
     """
+    refusals: list[str] = []
     for candidate in (path, _older(path)):
-        if not candidate.exists():
-            continue
         try:
             record, tensors = _read(candidate)
-        except (safetensors.SafetensorError, ValueError, KeyError, TypeError):
-            say(f"{candidate} is torn or altered: not used")
+            if record["fingerprint"] != of:
+                refusals.append(f"{candidate} is of a run with other parameters, data or code: not used")
+                continue
+        except FileNotFoundError:
             continue
-        if record["fingerprint"] != of:
-            say(f"{candidate} is of a run with other parameters, data or code: not used")
+        except (OSError, safetensors.SafetensorError, ValueError, KeyError, TypeError):
+            refusals.append(f"{candidate} is torn or altered: not used")
             continue
+        if refusals:
+            say(refusals[0])
         model.load_state_dict(_part(tensors, "model."))
         state: dict[int, dict[str, Tensor]] = {}
         for name, value in _part(tensors, "optimizer.").items():
@@ -105,6 +121,8 @@ def load(
             state.setdefault(int(number), {})[key] = value
         optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
         return [CurvePoint(**point) for point in record["curve"]]
+    if refusals:
+        say(refusals[0])
     return []
 
 

@@ -16,7 +16,7 @@ from charlm import numerics, paths
 from charlm.files import write_text
 from charlm.lock import exclusive
 from charlm.settings import Compute, Train, jobs
-from charlm.workers import Task, run_tasks
+from charlm.workers import Task, run_tasks, stop_if_orphaned
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +65,11 @@ def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
         exclusive(paths.lock(recipe.name), f"training {recipe.name}") as lock,
         tqdm(total=train.steps * len(tasks), desc=recipe.name, unit=" steps", disable=None) as bar,
     ):
-        # A trainer that outlived its pipeline may have written here until it let go of the lock.
+        stop_if_orphaned()  # it may have waited long for the lock
+        # A trainer that was killed, or outlived its pipeline, may have written here until it let go of the lock.
         _remove_all_but(checkpoints.values())
+        for leftover in paths.curve(recipe.name).parent.glob(f".{recipe.name}.csv.*.tmp"):
+            leftover.unlink()
         try:
             curves = run_tasks(
                 tasks,

@@ -35,7 +35,7 @@ def generate(
     tokens: list[int] = prompt.tolist()
     for uniform in draw.random(length):
         idx = torch.tensor([tokens[-model.block_size :]], device=prompt.device)  # (1, T)
-        logits = model(idx)[0][0, -1].double()  # (V,)
+        logits = model(idx)[0][0, -1].cpu().double()  # (V,), where every device's numbers can be double
         tokens.append(_pick(logits, temperature, float(uniform)))
         yield tokens[-1]
 
@@ -43,6 +43,6 @@ def generate(
 def _pick(logits: Tensor, temperature: float, uniform: float) -> int:
     if temperature == 0:
         return int(logits.argmax())
-    cumulative = torch.softmax(logits / temperature, dim=-1).cumsum(dim=-1)  # (V,)
+    cumulative = torch.softmax((logits - logits.max()) / temperature, dim=-1).cumsum(dim=-1)  # (V,)
     # The sum of rounded shares may end a little off 1; scaled by it, every draw lands on a token.
     return int(torch.searchsorted(cumulative, uniform * cumulative[-1], right=True).clamp(max=len(logits) - 1))

@@ -1,5 +1,6 @@
 """Text -> vocabulary and the token files of its two splits."""
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def split(ids: NDArray[Any], val_fraction: float, block_size: int) -> tuple[NDAr
     Raises:
         CharlmError: when a part is too short for one window of block_size predictions.
     """
-    train_size = int(len(ids) * (1 - val_fraction))
+    train_size = int(len(ids) * (1 - Fraction(str(val_fraction))))  # exact: 1 - 0.89 as a float loses a character
     for name, size in (("train", train_size), ("validation", len(ids) - train_size)):
         if size < block_size + 1:
             raise CharlmError(

@@ -25,7 +25,7 @@ def load(path: Path) -> Tokens:
     """Map the tokens (N,) of a file into memory: pages are read when used, so a large file costs no memory."""
     try:
         tokens = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError:
+    except (ValueError, EOFError):
         raise CharlmError(f"{path} is no token file; run `dvc repro tokenize` to make it anew") from None
     return np.asarray(tokens)  # a plain view of the map: indexing np.memmap itself is several times slower
 

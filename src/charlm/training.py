@@ -97,7 +97,7 @@ def train(
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if (step + 1) % _STEPS_PER_BEAT == 0 or step + 1 == budget.steps:
-            beat(step % _STEPS_PER_BEAT + 1)
+            beat(min(step % _STEPS_PER_BEAT, step - (after or 0)) + 1)
 
 
 def _stop_unless_finite(

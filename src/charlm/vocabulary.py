@@ -45,7 +45,7 @@ class Vocabulary:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls(content["characters"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, CharlmError):
             raise CharlmError(f"{path} is no vocabulary; run `dvc repro tokenize` to make it anew") from None
 
     def save(self, path: Path) -> None:

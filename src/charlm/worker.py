@@ -20,7 +20,10 @@ from charlm.errors import CharlmError
 def main() -> None:
     """Do the tasks as they come, one at a time."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent decides
-    answers, sys.stdout = sys.stdout, sys.stderr  # nothing that a library prints may get between the answers
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # an answer that nobody reads any more ends the process in silence
+    # Nothing that a library prints, be it written in C, may get between the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     tasks: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=[tasks], daemon=True).start()
 

@@ -16,12 +16,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from charlm import worker
 from charlm.errors import CharlmError
 
 _SOURCE = Path(__file__).resolve().parent.parent
+_PARENT = os.getppid()
+_PATIENCE = 0.5  # seconds between two looks at whether the parent is still there
 
 OnEvent = Callable[[int, Any], None]  # the task's index and what the task told
 
@@ -55,7 +57,8 @@ def run_tasks(
         inherit: descriptors that the workers keep open until they end, such as a lock's.
 
     Raises:
-        CharlmError: the first that a task raised, or when a worker was killed; the others are stopped.
+        CharlmError: the first that a task raised, or when a worker or this process's parent was killed; the
+            workers are stopped.
     """
     waiting = deque(enumerate(tasks))
     results: list[Any] = [None] * len(tasks)
@@ -66,23 +69,39 @@ def run_tasks(
             on_event(index, event)
 
     def work(process: _Worker) -> None:
-        while True:
-            try:
-                index, task = waiting.popleft()
-            except IndexError:
-                return
-            results[index] = process.run(task, partial(tell, index))
+        with process:
+            while True:
+                try:
+                    index, task = waiting.popleft()
+                except IndexError:
+                    return
+                results[index] = process.run(task, partial(tell, index))
 
     crew = [_Worker(environment, inherit) for _ in range(min(jobs, len(tasks)))]
     with ThreadPoolExecutor(max(1, len(crew))) as threads:
         try:
-            done, _ = wait([threads.submit(work, process) for process in crew], return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
+            pending = {threads.submit(work, process) for process in crew}
+            while pending:
+                done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                stop_if_orphaned()
         finally:
             for process in crew:
                 process.kill()
+            for process in crew:
+                process.wait()
     return results
+
+
+def stop_if_orphaned() -> None:
+    """Stop when the process that started this one is gone: nobody takes its results, and they may be in the way.
+
+    Raises:
+        CharlmError: when the parent was killed.
+    """
+    if os.getppid() != _PARENT:
+        raise CharlmError("the process that started this one was killed, so it stops too; run it again")
 
 
 class _Worker:
@@ -116,4 +135,16 @@ class _Worker:
 
     def kill(self) -> None:
         self._process.kill()
+
+    def wait(self) -> None:
         self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the pipes; an idle worker ends by that."""
+        assert self._process.stdin and self._process.stdout  # both are pipes
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.close()

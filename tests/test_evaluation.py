@@ -1,0 +1,119 @@
+"""Scores are exact, and a model that knows the future is found out."""
+
+import math
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from charlm.errors import CharlmError
+from charlm.evaluation import check_causality, score
+from charlm.models.attention import AttentionLanguageModel
+from charlm.models.bigram import BigramLanguageModel
+from charlm.models.contract import LanguageModel
+from charlm.tokens import Batch, Tokens, consecutive_windows
+
+CPU = torch.device("cpu")
+V, T = 7, 6
+TEXT: Tokens = np.random.default_rng(1).integers(0, V, 101).astype(np.uint8)  # 100 targets: 16 windows and 4 more
+
+
+def attention() -> AttentionLanguageModel:
+    torch.manual_seed(3)
+    return AttentionLanguageModel(vocab_size=V, block_size=T, n_embd=5, head_size=4)
+
+
+def bigram() -> BigramLanguageModel:
+    torch.manual_seed(4)
+    return BigramLanguageModel(vocab_size=V, block_size=T)
+
+
+@pytest.mark.parametrize("model", [attention(), bigram()], ids=["attention", "bigram"])
+@pytest.mark.parametrize("size", [101, 97, 5], ids=["ragged tail", "no tail", "tail alone"])
+def test_the_loss_and_accuracy_are_those_of_targets_scored_one_by_one(model: LanguageModel, size: int) -> None:
+    text: list[int] = TEXT[:size].tolist()
+    losses, hits = [], 0
+    for place in range(1, size):
+        first = (place - 1) // T * T  # where the window of this target begins
+        logits: list[float] = model(torch.tensor([text[first:place]]))[0][0, -1].tolist()
+        losses.append(math.log(math.fsum(math.exp(logit) for logit in logits)) - logits[text[place]])
+        hits += logits.index(max(logits)) == text[place]
+
+    found = score(model, consecutive_windows(TEXT[:size], T), CPU)
+    assert found.tokens == size - 1 == len(losses)
+    assert found.loss == pytest.approx(math.fsum(losses) / len(losses), rel=1e-6)
+    assert found.accuracy == hits / len(losses)
+
+
+@settings(deadline=None, max_examples=30)
+@given(cuts=st.sets(st.integers(1, 15)), order=st.randoms(use_true_random=False))
+def test_the_score_does_not_depend_on_how_windows_are_batched(cuts: set[int], order: random.Random) -> None:
+    idx, targets = next(iter(consecutive_windows(TEXT[:97], T)))  # 16 windows
+    edges = [0, *sorted(cuts), 16]
+    batches: list[Batch] = [(idx[a:b], targets[a:b]) for a, b in pairwise(edges)]
+    order.shuffle(batches)
+    for model, tolerance in ((bigram(), 1e-15), (attention(), 1e-6)):
+        whole, parts = score(model, [(idx, targets)], CPU), score(model, batches, CPU)
+        assert parts.loss == pytest.approx(whole.loss, rel=tolerance)
+        assert (parts.accuracy, parts.tokens) == (whole.accuracy, whole.tokens)
+
+
+def test_a_short_batch_weighs_as_much_as_its_tokens() -> None:
+    model = bigram()
+    with torch.no_grad():
+        model.token_embedding_table.weight.zero_()
+        model.token_embedding_table.weight[1, 1] = math.log(V - 1)  # after a 1 a 1 has share 1/2
+    long, short = torch.zeros(2, T, dtype=torch.int64), torch.ones(1, 1, dtype=torch.int64)
+    found = score(model, [(long, long), (short, short)], CPU)
+    assert found.loss == pytest.approx((12 * math.log(V) + math.log(2)) / 13, rel=1e-6)
+
+
+def test_scoring_changes_no_weight_and_leaves_no_gradient() -> None:
+    model = attention()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    score(model, consecutive_windows(TEXT, T), CPU)
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("model", [attention(), bigram()], ids=["attention", "bigram"])
+def test_a_causal_model_passes(model: LanguageModel) -> None:
+    check_causality(model, TEXT)
+    check_causality(model, TEXT[:4])  # not even one whole window
+
+
+@pytest.mark.parametrize(("past", "future"), [(t, u) for t in range(T) for u in range(t + 1, T)])
+def test_one_hole_in_the_mask_is_found_and_its_place_named(past: int, future: int) -> None:
+    model = attention()
+    model.head.mask[past, future] = 0
+    with pytest.raises(CharlmError, match=f"AttentionLanguageModel is not causal: .* from position {past + 1} on"):
+        check_causality(model, TEXT)
+
+
+def test_the_faintest_look_at_the_future_is_found() -> None:
+    model = attention()
+    model.head.mask[0, 1] = -16  # weighs a ten-millionth: some last bits change
+    with pytest.raises(CharlmError, match="is not causal"):
+        check_causality(model, TEXT)
+
+
+def test_a_model_without_a_mask_is_found() -> None:
+    model = attention()
+    model.head.mask.zero_()
+    with pytest.raises(CharlmError, match=r"is not causal: .* from position 1 on.*; mend the model's mask$"):
+        check_causality(model, TEXT)
+
+
+def test_a_leak_in_a_single_window_is_found() -> None:
+    class Leaky(BigramLanguageModel):
+        def logits(self, idx: torch.Tensor) -> torch.Tensor:
+            rows = super().logits(idx).clone()
+            rows[-1, 0, 0] += idx[-1, -1]
+            return rows
+
+    with pytest.raises(CharlmError, match="Leaky is not causal"):
+        check_causality(Leaky(vocab_size=V, block_size=T), TEXT)
