@@ -1,50 +1,41 @@
-"""Stage evaluate: exact scores of every run and of the closed-form models, and a text from each model."""
+"""Stage evaluate: exact scores of every run and of the closed-form models, and what context does to each model."""
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
-
-from charlm import paths
-from charlm.comparison import summarise
+from charlm import files, paths
+from charlm.comparison import by_character, by_position, summarise
 from charlm.console import run
-from charlm.evaluations import Sampling, evaluate_all
-from charlm.files import write_json
-from charlm.params import Section, load
-from charlm.settings import Compute, Seed, Train
-
-
-class Evaluate(Section):
-    """The section `evaluate` of params.yaml."""
-
-    section: ClassVar[str] = "evaluate"
-    models: tuple[Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$")], ...] = Field(
-        min_length=1, description="a list of model names, each a folder under checkpoints/"
-    )
-    prompt: str = Field(description="a text, '' for the start of a line")
-    length: int = Field(ge=1, le=100_000, description="how many characters to generate, 1 to 100000")
-    temperature: float = Field(ge=0, le=100, description="a number of 0 to 100")
-    sample_seed: Seed = Field(description="a whole number of 0 to 2^32 - 1")
+from charlm.evaluations import Evaluate, as_samples, evaluate_all
+from charlm.params import load
+from charlm.settings import Compute, Train
+from charlm.vocabulary import Vocabulary
 
 
 def main() -> None:
-    """Write the metrics and the texts."""
-    own, train = load(Evaluate), load(Train)
-    sampling = Sampling(own.prompt, own.length, own.temperature, own.sample_seed)
-    found = evaluate_all(own.models, train, load(Compute), sampling)
-
-    write_json(paths.METRICS, summarise(found.runs, found.counts))
-    write_json(
-        paths.SAMPLES,
-        {
-            "prompt": found.texts[own.models[0]]["prompt"],
-            "seed": own.sample_seed,
-            "length": own.length,
-            "texts": [
-                {"model": model, "temperature": own.temperature, "text": found.texts[model]["text"]}
-                for model in own.models
-            ],
-        },
+    """Measure everything, then write it: metrics, texts, and the details behind them."""
+    own, train, compute = load(Evaluate), load(Train), load(Compute)
+    found = evaluate_all(own, train, compute)
+    metrics = summarise(
+        found.runs,
+        found.counts,
+        block_length=own.block_length,
+        resamples=own.resamples,
+        bootstrap_seed=own.bootstrap_seed,
     )
+    characters = by_character(found.runs, Vocabulary.load(paths.VOCABULARY).characters)
+    provenance = {
+        "corpus_sha256": files.sha256(paths.CORPUS),
+        **found.context["made"],
+        "train": train.model_dump(),
+        "compute": compute.model_dump(),
+        "evaluate": own.model_dump(),
+    }
+
+    files.write_json(paths.METRICS, metrics)
+    files.write_json(paths.SAMPLES, as_samples(own, found.texts))
+    files.write_csv(paths.POSITIONS, ["model", "position", "loss"], by_position(found.runs))
+    files.write_csv(paths.CHARACTERS, ["model", "character", "class", "count", "loss"], characters)
+    files.write_json(paths.PAIRS, found.context["pairs"])
+    files.write_json(paths.ATTENTION, found.context["attention"])
+    files.write_json(paths.PROVENANCE, provenance)
 
 
 if __name__ == "__main__":

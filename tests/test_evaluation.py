@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charlm.errors import CharlmError
-from charlm.evaluation import check_causality, score
+from charlm.evaluation import break_down, check_causality, score
 from charlm.models.attention import AttentionLanguageModel
 from charlm.models.bigram import BigramLanguageModel
 from charlm.models.contract import LanguageModel
-from charlm.tokens import Batch, Tokens, consecutive_windows
+from charlm.tokens import Batch, Tokens, consecutive_windows, overlapping_windows
 
 CPU = torch.device("cpu")
 V, T = 7, 6
@@ -47,6 +47,51 @@ def test_the_loss_and_accuracy_are_those_of_targets_scored_one_by_one(model: Lan
     assert found.tokens == size - 1 == len(losses)
     assert found.loss == pytest.approx(math.fsum(losses) / len(losses), rel=1e-6)
     assert found.accuracy == hits / len(losses)
+
+
+@pytest.mark.parametrize("size", [101, 97, 7, 5])
+@pytest.mark.parametrize("context", [1, 3, T])
+def test_with_full_context_each_target_is_scored_from_the_tokens_before_it(size: int, context: int) -> None:
+    text: list[int] = TEXT[:size].tolist()
+    model = attention()
+    losses = []
+    for windows in overlapping_windows(TEXT[:size], T, context):
+        for inputs, nexts in zip(windows[0].tolist(), windows[1].tolist(), strict=True):
+            logits = model(torch.tensor([inputs]))[0][0, -len(nexts) :].tolist()
+            for row, target in zip(logits, nexts, strict=True):
+                losses.append(math.log(math.fsum(math.exp(logit) for logit in row)) - row[target])
+    found = score(model, overlapping_windows(TEXT[:size], T, context), CPU)
+    assert found.tokens == size - 1 == len(losses)
+    assert found.loss == pytest.approx(math.fsum(losses) / len(losses), rel=1e-6)
+    if context == T and size > T:
+        last: list[float] = model(torch.tensor([text[-T - 1 : -1]]))[0][0, -1].tolist()
+        alone = math.log(math.fsum(math.exp(logit) for logit in last)) - last[text[-1]]
+        assert losses[-1] == pytest.approx(alone, rel=1e-6)
+
+
+def test_the_breakdown_holds_each_targets_loss_once_in_its_block_its_place_and_its_token() -> None:
+    model = attention()
+    blocks: dict[int, list[float]] = {}
+    places: dict[int, list[float]] = {}
+    tokens: dict[int, list[float]] = {}
+    for target in range(1, 101):
+        first = (target - 1) // T * T
+        logits: list[float] = model(torch.tensor([TEXT[first:target].tolist()]))[0][0, -1].tolist()
+        loss = math.log(math.fsum(math.exp(logit) for logit in logits)) - logits[TEXT[target]]
+        for part, key in ((blocks, (target - 1) // 30), (places, (target - 1) % T), (tokens, int(TEXT[target]))):
+            part.setdefault(key, []).append(loss)
+
+    found = break_down(model, TEXT, 30, CPU)
+    for part, sums, counts in (
+        (blocks, found.block_sums, found.block_counts),
+        (places, found.position_sums, found.position_counts),
+        (tokens, found.token_sums, found.token_counts),
+    ):
+        assert counts == [len(part.get(key, [])) for key in range(len(counts))]
+        assert sums == pytest.approx([math.fsum(part.get(key, [])) for key in range(len(sums))], rel=1e-6)
+    assert len(found.block_sums) == 4
+    assert len(found.position_sums) == T
+    assert len(found.token_sums) == V
 
 
 @settings(deadline=None, max_examples=30)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from charlm import tokens
 from charlm.errors import CharlmError
-from charlm.tokens import batch, consecutive_windows, spread_windows
+from charlm.tokens import batch, consecutive_windows, overlapping_windows, spread_windows
 
 # In these texts each token is its own position, so a window shows where it was cut.
 BLOCK = st.integers(1, 20)
@@ -81,6 +81,23 @@ def test_consecutive_windows_make_every_token_but_the_first_a_target_once(size: 
     widths = [idx.shape[1] for idx, _ in batches for _ in range(len(idx))]
     ragged = (size - 1) % block
     assert widths == [block] * ((size - 1) // block) + [ragged] * (ragged > 0)
+
+
+@given(size=st.integers(2, 1500), block=BLOCK, data=st.data())
+def test_overlapping_windows_make_every_token_a_target_once_with_all_the_context_asked_for(
+    size: int, block: int, data: st.DataObject
+) -> None:
+    context = data.draw(st.integers(1, block))
+    scored = []
+    for idx, targets in overlapping_windows(text(size), block, context):
+        width = targets.shape[1]
+        assert idx.shape[1] <= block
+        for inputs, nexts in zip(idx.tolist(), targets.tolist(), strict=True):
+            assert nexts == [token + 1 for token in inputs[-width:]]
+            for target in nexts:
+                assert target - inputs[0] >= min(context, target)  # tokens before it, or all there are
+            scored += nexts
+    assert scored == list(range(1, size))
 
 
 @given(size=st.integers(2, 3000), block=BLOCK, count=st.integers(1, 400))

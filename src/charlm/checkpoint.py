@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import safetensors
 import safetensors.torch
@@ -17,6 +18,7 @@ from charlm.models.contract import LanguageModel
 from charlm.vocabulary import Vocabulary
 
 _FORMAT = 1
+_UNTOLD: Mapping[str, float] = MappingProxyType({})
 _KEY = "charlm"  # one metadata entry only: with several, safetensors writes them in an order that varies
 
 
@@ -28,18 +30,21 @@ class Header:
         model: the module in `charlm.models` whose class the weights belong to.
         shape: the arguments that build the model.
         characters: the vocabulary, in id order.
+        training: how it was trained, for the reader's sake.
     """
 
     model: str
     shape: dict[str, int]
     characters: list[str]
+    training: dict[str, float]
     format: int = _FORMAT
 
 
-def save(path: Path, model: LanguageModel, vocabulary: Vocabulary) -> None:
+def save(path: Path, model: LanguageModel, vocabulary: Vocabulary, training: Mapping[str, float] = _UNTOLD) -> None:
     """Write the weights of `model` atomically; the bytes depend on the arguments alone."""
     weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
-    header = Header(type(model).__module__.rpartition(".")[2], model.shape, list(vocabulary.characters))
+    name = type(model).__module__.rpartition(".")[2]
+    header = Header(name, model.shape, list(vocabulary.characters), dict(training))
     metadata = {"header": asdict(header), "sha256": _digest(header, weights)}
     write_bytes(path, safetensors.torch.save(weights, {_KEY: json.dumps(metadata, sort_keys=True)}))
 

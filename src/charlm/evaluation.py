@@ -81,8 +81,12 @@ def break_down(model: LanguageModel, tokens: Tokens, block_length: int, device: 
             counts[name] += np.bincount(key, minlength=len(sums[name]))
         scored += len(losses)
     return Breakdown(
-        **{f"{name}_sums": part.tolist() for name, part in sums.items()},
-        **{f"{name}_counts": part.tolist() for name, part in counts.items()},
+        block_sums=sums["block"].tolist(),
+        block_counts=counts["block"].tolist(),
+        position_sums=sums["position"].tolist(),
+        position_counts=counts["position"].tolist(),
+        token_sums=sums["token"].tolist(),
+        token_counts=counts["token"].tolist(),
     )
 
 

@@ -1,10 +1,12 @@
 """Files that are whole or absent, and their hashes."""
 
+import csv
 import hashlib
+import io
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,15 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` to `path` atomically. Raises ValueError for NaN and infinity, which JSON cannot hold."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table to `path` atomically."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
 
 
 def sha256(path: Path) -> str:

@@ -70,5 +70,6 @@ def train_one(
         curve.append(point)
         resume.save(Path(state), run, network, optimizer, curve)
         tell({"point": asdict(point)})
-    checkpoints.save(Path(checkpoint), network, vocabulary)
+    how = {"seed": seed, "learning_rate": learning_rate, "batch_size": budget["batch_size"], "steps": budget["steps"]}
+    checkpoints.save(Path(checkpoint), network, vocabulary, how)
     return [asdict(point) for point in curve]

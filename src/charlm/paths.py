@@ -11,8 +11,15 @@ VAL_TOKENS = Path("data/tokens/val.npy")
 
 METRICS = Path("reports/metrics.json")
 SAMPLES = Path("reports/samples.json")
-LOSS_CURVES = Path("reports/figures/loss_curves.png")
+POSITIONS = Path("reports/details/positions.csv")
+CHARACTERS = Path("reports/details/characters.csv")
+PAIRS = Path("reports/details/pairs.json")
+ATTENTION = Path("reports/details/attention.json")
+PROVENANCE = Path("reports/details/provenance.json")
+
+FIGURES = Path("reports/figures")
 REPORT = Path("reports/report.md")
+HTML_REPORT = Path("reports/report.html")
 
 
 def checkpoint(model: str, seed: int) -> Path:
@@ -23,6 +30,11 @@ def checkpoint(model: str, seed: int) -> Path:
 def curve(model: str) -> Path:
     """Where the loss curves of all runs of `model` lie."""
     return Path("reports/curves") / f"{model}.csv"
+
+
+def figure(name: str) -> Path:
+    """Where the picture of that name lies."""
+    return FIGURES / f"{name}.png"
 
 
 def state(model: str, seed: int) -> Path:

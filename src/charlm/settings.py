@@ -1,7 +1,7 @@
 """The parameter sections that several stages share: `train` and `compute`."""
 
 import os
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -9,10 +9,13 @@ from charlm.errors import CharlmError
 from charlm.params import Section
 
 LearningRate = Annotated[float, Field(gt=0, le=10, description="a step size above 0 and up to 10")]
+T = TypeVar("T")
+
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # torch uses the low 32 bits only
 
 
-def _distinct(values: tuple[int, ...]) -> tuple[int, ...]:
+def all_distinct(values: tuple[T, ...]) -> tuple[T, ...]:
+    """Return `values`; raises ValueError, which pydantic reports, when one stands twice."""
     if len(set(values)) < len(values):
         raise ValueError("a value stands twice")
     return values
@@ -33,7 +36,7 @@ class Train(Window):
     batch_size: int = Field(ge=1, le=65536, description="windows per step, a whole number of 1 to 65536")
     steps: int = Field(ge=1, le=10**9, description="optimiser steps per run, a whole number of 1 to 10^9")
     eval_interval: int = Field(ge=1, description="steps between two evaluations, a whole number of at least 1")
-    seeds: Annotated[tuple[Seed, ...], AfterValidator(_distinct)] = Field(
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(all_distinct)] = Field(
         min_length=1, description="a list of distinct whole numbers of 0 to 2^32 - 1, one run each"
     )
 

@@ -7,6 +7,7 @@ place at level n - 1 times V, plus its last token. Keys at a level are sorted, s
 side, and looking up a text costs one binary search for each place and level.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,7 +79,9 @@ def kneser_ney(
     """Return the model of tokens (N,) for each length of context; orders and discounts come from tokens alone."""
     levels = _levels(tokens, vocab_size, longest=max(contexts) + 1)
     # All but the longest n-grams of a model are weighed by how many different tokens they follow.
-    continued = [torch.bincount(longer.suffixes, minlength=len(level.keys)) for level, longer in zip(levels, levels[1:])]
+    continued = [
+        torch.bincount(longer.suffixes, minlength=len(level.keys)) for level, longer in itertools.pairwise(levels)
+    ]
     lower = [_table(levels[n], continued[n], len(levels[n - 1].keys), vocab_size) for n in range(1, len(continued))]
     unigram = _unigram(continued[0])
     return [
@@ -97,40 +100,59 @@ def _levels(tokens: Tensor, vocab_size: int, longest: int) -> list[Level]:
     levels = [Level(torch.arange(vocab_size), counts, torch.zeros(vocab_size, dtype=torch.int64))]
     nodes = tokens  # of the n-gram that ends at each place, from the n-th place on
     for n in range(1, longest):
-        keys, longer, counts = torch.unique(nodes[:-1] * vocab_size + tokens[n:], return_inverse=True, return_counts=True)
+        found = nodes[:-1] * vocab_size + tokens[n:]
+        keys, longer, counts = torch.unique(found, return_inverse=True, return_counts=True)
         suffixes = torch.empty_like(keys).scatter_(0, longer, nodes[1:])  # each occurrence writes the same
         levels.append(Level(keys, counts, suffixes))
         nodes = longer
     return levels
 
 
-def _discounts(counts: Tensor) -> Tensor:
-    """Return what is taken from a count of 0, 1, 2, and 3 or more: (4,), Chen and Goodman's equation 26."""
+def _discounts(counts: Tensor) -> Tensor | None:
+    """Return what is taken from a count of 0, 1, 2, and 3 or more: (4,), Chen and Goodman's equation 26.
+
+    None where it cannot be estimated because some of the counts 1 to 4 do not occur.
+    """
     n1, n2, n3, n4 = (int((counts == r).sum()) for r in (1, 2, 3, 4))
-    if not (n1 and n2 and n3 and n4):  # a text too small to estimate them from
-        return torch.tensor([0.0, 0.5, 0.5, 0.5], dtype=torch.float64)
+    if not (n1 and n2 and n3 and n4):
+        return None
     y = n1 / (n1 + 2 * n2)
-    return torch.tensor(
-        [0.0, 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3], dtype=torch.float64
-    )
+    return torch.tensor([0.0, 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3], dtype=torch.float64)
+
+
+def _discount(counts: Tensor, contexts: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Take the discounts from counts (M,); return what remains (M,), and what each of `size` contexts lost (size,).
+
+    From few counts an estimate may be negative, or more than there is. Then half of one is taken from each: every
+    probability must stay above zero.
+    """
+    estimated = _discounts(counts)
+    if estimated is not None:
+        remaining, lost = _take(estimated, counts, contexts, size)
+        if (remaining >= 0).all() and (lost[contexts[counts > 0]] > 0).all():
+            return remaining, lost
+    return _take(torch.tensor([0.0, 0.5, 0.5, 0.5], dtype=torch.float64), counts, contexts, size)
+
+
+def _take(amounts: Tensor, counts: Tensor, contexts: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    taken = amounts[counts.clamp(max=3)]
+    return counts - taken, torch.bincount(contexts, weights=taken, minlength=size)
 
 
 def _unigram(counts: Tensor) -> Tensor:
     """Return the probabilities (V,) from no context at all, mixed with the uniform distribution."""
-    taken = _discounts(counts)[counts.clamp(max=3)]
-    return ((counts - taken) + taken.sum() / len(counts)) / counts.sum()
+    remaining, lost = _discount(counts, torch.zeros_like(counts), size=1)
+    return (remaining + lost / len(counts)) / counts.sum()
 
 
 def _table(level: Level, counts: Tensor, contexts: int, vocab_size: int) -> Table:
     parents = level.keys // vocab_size
-    taken = _discounts(counts)[counts.clamp(max=3)]
     totals = torch.bincount(parents, weights=counts.double(), minlength=contexts)
-    left = torch.bincount(parents, weights=taken, minlength=contexts)
-    followed = totals > 0
+    remaining, lost = _discount(counts, parents, contexts)
     return Table(
         keys=level.keys,
-        shares=(counts - taken) / totals[parents],
-        backoff=torch.where(followed, left / totals, 1.0),
+        shares=remaining / totals[parents].clamp(min=1),  # 0 of 0: only at the very start of the text
+        backoff=torch.where(totals > 0, lost / totals, 1.0),
         starts=torch.searchsorted(level.keys, torch.arange(contexts + 1) * vocab_size),
     )
 
