@@ -1,17 +1,24 @@
-"""Stage plot: the loss curves as a picture, and the report, from curves, metrics and samples."""
+"""Stage plot: the pictures and the report, from curves, metrics, texts and the details behind them."""
 
 from typing import ClassVar
 
 from pydantic import Field
 
-from charlm import figures, paths, report, results
+from charlm import paths
 from charlm.console import run
+from charlm.details import read_details
+from charlm.figures import album
+from charlm.figures.style import Size
 from charlm.files import write_bytes, write_text
 from charlm.params import Section, load
+from charlm.reading import read_json
+from charlm.report import rendering
+from charlm.report.content import content
+from charlm.results import Metrics, Samples, read_curve
 
 
 class Plot(Section):
-    """The section `plot` of params.yaml: how large the picture is."""
+    """The section `plot` of params.yaml: how large the pictures are."""
 
     section: ClassVar[str] = "plot"
     width: float = Field(ge=6, le=20, description="inches, from 6 to 20")
@@ -20,18 +27,21 @@ class Plot(Section):
 
 
 def main() -> None:
-    """Make both outputs before either is written, so that a broken input changes neither."""
-    plot = load(Plot)
-    metrics = results.read(results.Metrics, paths.METRICS)
-    samples = results.read(results.Samples, paths.SAMPLES)
-    curves = {model: results.read_curve(paths.curve(model)) for model in metrics.models}
+    """Make all outputs before any is written, so that a broken input changes none."""
+    size = Size(**load(Plot).model_dump())
+    metrics = read_json(Metrics, paths.METRICS)
+    samples = read_json(Samples, paths.SAMPLES)
+    curves = {model: read_curve(paths.curve(model)) for model in metrics.models}
+    details = read_details(metrics.models)
 
-    picture = figures.loss_curves(curves, report.levels(metrics), width=plot.width, height=plot.height, dpi=plot.dpi)
-    image = figures.png(picture)
-    text = report.markdown(report.content(metrics, samples))
+    pictures = album.draw(metrics, curves, details, size)
+    said = content(metrics, samples, details)
+    markdown, html = rendering.markdown(said, pictures), rendering.html(said, pictures)
 
-    write_bytes(paths.LOSS_CURVES, image)
-    write_text(paths.REPORT, text)
+    for name, picture in pictures.items():
+        write_bytes(paths.figure(name), picture)
+    write_text(paths.REPORT, markdown)
+    write_text(paths.HTML_REPORT, html)
 
 
 if __name__ == "__main__":

@@ -50,9 +50,10 @@ def error(path: Path) -> str:
 def test_weights_shape_and_vocabulary_come_back_to_the_bit(tmp_path: Path) -> None:
     torch.manual_seed(1)
     model = AttentionLanguageModel(vocab_size=4, block_size=3, n_embd=5, head_size=2)
-    checkpoint.save(tmp_path / "a", model, Vocabulary.of(CHARACTERS))
+    checkpoint.save(tmp_path / "a", model, Vocabulary.of(CHARACTERS), {"seed": 7, "learning_rate": 0.01})
     header, weights = checkpoint.load(tmp_path / "a")
     assert header.model == "attention"
+    assert header.training == {"seed": 7, "learning_rate": 0.01}
     assert header.shape == {"vocab_size": 4, "block_size": 3, "n_embd": 5, "head_size": 2}
     assert header.characters == sorted(CHARACTERS)
     saved = model.state_dict()

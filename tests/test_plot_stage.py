@@ -5,45 +5,25 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from charlm import report
 from charlm.errors import CharlmError
+from charlm.report import rendering
 from stages import plot
+from tests.examples import CURVE, METRICS, one_model, one_seed, write_results
 
 ROOT = Path(__file__).resolve().parent.parent
-OUTPUTS = ("reports/figures/loss_curves.png", "reports/report.md")
-
-MODEL = {
-    "parameters": 10, "train_loss": 2.4, "val_loss": 2.5, "val_loss_sd": 0.01, "val_bits": 3.6, "val_perplexity": 12.2,
-    "val_accuracy": 0.27,
-}  # fmt: skip
-MODELS = ("bigram", "attention")
-METRICS = {
-    "models": dict.fromkeys(MODELS, MODEL),
-    "difference": {"val_loss": -0.1, "val_loss_sd": 0.01, "val_bits": -0.14},
-    "counts": {"uniform": {"train_loss": 4.2, "val_loss": 4.2}, "bigram": {"train_loss": 2.45, "val_loss": 2.48}},
-    "tokens": {"train": 900, "val": 100},
-    "seeds": 2,
-}
-SAMPLES = {"prompt": "", "seed": 1, "length": 3, "texts": [{"model": "bigram", "temperature": 1.0, "text": "é漢`"}]}
-CURVE = "seed,step,train_loss,val_loss\n" + "".join(
-    f"{seed},{step},{2.4 + 2 / (1 + step) + seed / 100:.6f},{2.45 + 2 / (1 + step):.6f}\n"
-    for seed in (1, 2)
-    for step in range(0, 101, 10)
-)
+PICTURES = ("attention_distance", "attention_map", "contexts", "gains", "loss_curves", "positions")
+OUTPUTS = ("reports/report.md", "reports/report.html", *(f"reports/figures/{name}.png" for name in PICTURES))
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """A folder with what the stage reads."""
-    (tmp_path / "reports/curves").mkdir(parents=True)
-    (tmp_path / "params.yaml").write_text("plot:\n  width: 8\n  height: 4.5\n  dpi: 50\n")
-    (tmp_path / "reports/metrics.json").write_text(json.dumps(METRICS))
-    (tmp_path / "reports/samples.json").write_text(json.dumps(SAMPLES))
-    for model in MODELS:
-        (tmp_path / f"reports/curves/{model}.csv").write_text(CURVE)
+    write_results(tmp_path)
+    (tmp_path / "params.yaml").write_text("plot:\n  width: 6.4\n  height: 4.2\n  dpi: 50\n", encoding="utf-8")
     return tmp_path
 
 
@@ -62,6 +42,10 @@ def outputs(workspace: Path) -> list[bytes | None]:
     return [(workspace / path).read_bytes() if (workspace / path).exists() else None for path in OUTPUTS]
 
 
+def drawn(workspace: Path) -> list[str]:
+    return sorted(file.stem for file in (workspace / "reports/figures").iterdir())
+
+
 def test_the_bytes_depend_on_the_input_alone(workspace: Path) -> None:
     assert run(workspace).returncode == 0
     first = outputs(workspace)
@@ -70,6 +54,8 @@ def test_the_bytes_depend_on_the_input_alone(workspace: Path) -> None:
     settings = workspace / "matplotlibrc"
     settings.write_text(
         "font.size: 25\naxes.grid: True\nsavefig.dpi: 30\nbackend: TkAgg\naxes.formatter.use_locale: True\n"
+        "axes.unicode_minus: False\nimage.cmap: gray\nlegend.fontsize: 3\n",
+        encoding="utf-8",
     )
     other = run(
         workspace,
@@ -91,13 +77,44 @@ def test_what_takes_long_to_import_is_left_alone(workspace: Path, module: str) -
 
 
 @pytest.mark.parametrize(
+    ("changed", "missing"),
+    [
+        ({"metrics": one_seed()}, set()),
+        ({"metrics": one_model()}, {"gains", "attention_map", "attention_distance"}),
+        ({"metrics": one_model("attention"), "pairs": []}, {"gains"}),
+        ({"attention": {}, "pairs": []}, {"attention_map", "attention_distance"}),
+        ({"metrics": METRICS | {"counts": {}}}, {"contexts"}),
+        ({"metrics": {key: METRICS[key] for key in METRICS if key != "floor"}}, set()),
+    ],
+    ids=["one seed", "one model", "only attention", "no attention", "no counts", "no floor"],
+)
+def test_a_report_comes_out_whatever_is_missing(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], missing: set[str]
+) -> None:
+    monkeypatch.chdir(workspace)
+    write_results(workspace, **changed)
+    plot.main()
+    assert drawn(workspace) == sorted(set(PICTURES) - missing)
+    markdown = (workspace / "reports/report.md").read_text(encoding="utf-8")
+    html = (workspace / "reports/report.html").read_text(encoding="utf-8")
+    for name in PICTURES:
+        assert (f"](figures/{name}.png)" in markdown) == (name not in missing)
+    assert html.count("<img ") == len(PICTURES) - len(missing)
+
+
+@pytest.mark.parametrize(
     ("path", "content", "complaint"),
     [
         ("reports/metrics.json", None, "reports/metrics.json is not here"),
         ("reports/metrics.json", "{}", "reports/metrics.json: models: Field required"),
         ("reports/samples.json", '{"prompt": ""', "reports/samples.json: Invalid JSON"),
         ("reports/curves/attention.csv", None, "reports/curves/attention.csv is not here"),
-        ("reports/curves/attention.csv", CURVE + "2,110,nan,1\n", "reports/curves/attention.csv lacks a finite loss"),
+        ("reports/curves/attention.csv", CURVE + "2,110,,1\n", "reports/curves/attention.csv lacks a finite number"),
+        ("reports/details/positions.csv", None, "reports/details/positions.csv is not here"),
+        ("reports/details/characters.csv", "model\n", "reports/details/characters.csv is not a table"),
+        ("reports/details/attention.json", '{"a": {"text": "ab"}}', "reports/details/attention.json: a.weights: Field"),
+        ("reports/details/pairs.json", "{}", "reports/details/pairs.json: Input should be a valid array"),
+        ("reports/details/provenance.json", "{}", "reports/details/provenance.json: corpus_sha256: Field required"),
         (
             "params.yaml",
             "plot:\n  width: 8\n  height: 4.5\n  dpi: 5\n",
@@ -118,25 +135,45 @@ def test_a_broken_input_is_one_line_and_changes_nothing(
         (workspace / output).write_bytes(b"as it was")
     (workspace / path).unlink()
     if content is not None:
-        (workspace / path).write_text(content)
+        (workspace / path).write_text(content, encoding="utf-8")
 
     process = run(workspace)
     assert process.returncode == 1
     assert process.stderr.count("\n") == 1
     assert process.stderr.startswith("error: ")
     assert complaint in process.stderr
-    assert outputs(workspace) == [b"as it was", b"as it was"]
+    assert set(outputs(workspace)) == {b"as it was"}
     assert not list(workspace.rglob("*.tmp"))
 
 
-def test_a_report_that_cannot_be_written_leaves_the_picture_as_it_was(
+def test_a_report_that_cannot_be_made_leaves_the_pictures_as_they_were(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: report.Content) -> str:
+    def fail(*_: object) -> str:
         raise CharlmError("no report")
 
     monkeypatch.chdir(workspace)
-    monkeypatch.setattr(report, "markdown", fail)
+    monkeypatch.setattr(rendering, "html", fail)
     with pytest.raises(CharlmError, match="no report"):
         plot.main()
-    assert outputs(workspace) == [None, None]
+    assert set(outputs(workspace)) == {None}
+
+
+def test_the_committed_report_is_what_the_committed_results_make(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed = {path.relative_to(ROOT): path.read_bytes() for path in (ROOT / "reports").rglob("*") if path.is_file()}
+    for path, content in committed.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        if path.parent.name != "figures" and path.stem != "report":
+            (tmp_path / path).write_bytes(content)
+    (tmp_path / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    plot.main()
+    made = {
+        path.relative_to(tmp_path): path.read_bytes() for path in (tmp_path / "reports").rglob("*") if path.is_file()
+    }
+    assert set(made) == set(committed)
+    assert [str(path) for path, content in made.items() if content != committed[path]] == []
+    metrics = json.loads(committed[Path("reports/metrics.json")])
+    assert f"{metrics['models']['bigram']['val_loss']:.4f}" in made[Path("reports/report.md")].decode()

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from charlm.errors import CharlmError
-from charlm.results import Metrics, Samples, read, read_curve
+from charlm.reading import read_json
+from charlm.results import Metrics, Samples, read_curve
 from tests.examples import METRICS, TRAINED
 
 
@@ -29,10 +30,11 @@ class TestReadCurve:
             ("", "not a table of seed, step, train_loss, val_loss: No columns"),
             ("seed,step,train_loss,val_loss\n", "holds no losses"),
             ("seed,step,train_loss\n1,0,4.5\n", "['val_loss']"),
-            ("seed,step,train_loss,val_loss\n1,0,4.5\n", "lacks a finite loss"),
+            ("seed,step,train_loss,val_loss\n1,0,4.5\n", "lacks a finite number"),
             ("seed,step,train_loss,val_loss\n1,0,4,4\n1,x,4,4\n", "not a table"),
-            ("seed,step,train_loss,val_loss\n1,0,nan,4\n", "lacks a finite loss"),
-            ("seed,step,train_loss,val_loss\n1,0,4,inf\n", "lacks a finite loss"),
+            ("seed,step,train_loss,val_loss\n1,0,nan,4\n", "lacks a finite number"),
+            ("seed,step,train_loss,val_loss\n1,0,,4\n", "lacks a finite number"),
+            ("seed,step,train_loss,val_loss\n1,0,4,inf\n", "lacks a finite number"),
             ("seed,step,train_loss,val_loss\n1,0,4,4\n1,0,4,4\n", "duplicate entries"),
             ("seed,step,train_loss,val_loss\n1,0,4,4\n2,5,4,4\n", "lacks a finite loss"),
         ],
@@ -58,7 +60,7 @@ class TestReadCurve:
 class TestRead:
     def broken(self, path: Path, kind: type[Metrics] | type[Samples]) -> str:
         with pytest.raises(CharlmError) as caught:
-            read(kind, path)
+            read_json(kind, path)
         message = str(caught.value)
         assert message.startswith(str(path))
         assert "\n" not in message
@@ -78,6 +80,9 @@ class TestRead:
             (("counts", "unigram", "val_loss"), 1e9, "counts.unigram.val_loss: "),
             (("tokens", "val"), 1.5, "tokens.val: "),
             (("seeds",), 0, "seeds: "),
+            (("block_size",), ..., "block_size: Field required"),
+            (("floor", "bigram_train_gap_min"), -0.001, "floor.bigram_train_gap_min: "),  # no table is that good
+            (("difference", "text_low"), "-0.1", "difference.text_low: "),
         ],
     )
     def test_a_wrong_value_is_named(self, tmp_path: Path, where: tuple[str, ...], value: Any, complaint: str) -> None:
@@ -105,4 +110,4 @@ class TestRead:
     def test_keys_for_other_readers_are_let_by(self, tmp_path: Path) -> None:
         path = tmp_path / "metrics.json"
         path.write_text(json.dumps(METRICS | {"intervals": [1, 2]}))
-        assert read(Metrics, path).seeds == 5
+        assert read_json(Metrics, path).seeds == 5

@@ -1,15 +1,16 @@
-"""The picture: what it reads, where its labels lie, and that black and white is enough to read it."""
+"""The loss curves: what they show, where their labels lie, and that black and white is enough to read them."""
 
 import itertools
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from charlm.errors import CharlmError
-from charlm.figures import loss_curves, png, spread
+from charlm.figures.loss_curves import loss_curves
+from charlm.figures.style import Size, png
+from charlm.palette import styles
 from charlm.results import Curve
 
 STEPS = np.arange(0, 5001, 250)
@@ -23,8 +24,10 @@ def curve(end: float, *, sd: float = 0.002, seeds: int = 5) -> Curve:
     return Curve(tuple(range(1, seeds + 1)), STEPS, train=fall - 0.03 + offsets, val=fall + offsets)
 
 
-def draw(curves: dict[str, Curve], levels: dict[str, float] = LEVELS, width: float = 8, height: float = 4.5) -> Figure:
-    return loss_curves(curves, levels, width=width, height=height, dpi=100)
+def draw(
+    curves: dict[str, Curve], levels: dict[str, float] = LEVELS, width: float = 6.4, height: float = 4.2
+) -> Figure:
+    return loss_curves(curves, levels, styles(curves), Size(width, height, 100))
 
 
 def lines(figure: Figure) -> list[Line2D]:
@@ -35,34 +38,9 @@ CLOSE = {"bigram": curve(2.4862), "attention": curve(2.3950)}
 CLOSER = {"bigram": curve(2.4819), "attention": curve(2.4820), "third": curve(2.4818)}
 
 
-class TestSpread:
-    def test_leaves_alone_what_does_not_overlap(self) -> None:
-        assert spread([50, 10, 30], [10, 10, 10], 0, 100) == [50, 10, 30]
-
-    def test_is_the_best_of_all_placements_on_a_grid(self) -> None:
-        wanted, sizes, low, high = [4, 5, 5, 12], [2, 4, 2, 2], 0, 14
-        grid = np.arange(low, high + 0.25, 0.25)
-
-        def is_allowed(centres: tuple[float, ...]) -> bool:
-            intervals = [(c - s / 2, c + s / 2) for c, s in zip(centres, sizes, strict=True)]
-            inside = all(low <= start and end <= high for start, end in intervals)
-            return inside and all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(intervals))
-
-        def cost(centres: tuple[float, ...] | list[float]) -> float:
-            return sum((c - w) ** 2 for c, w in zip(centres, wanted, strict=True))
-
-        found = spread(wanted, sizes, low, high)
-        assert is_allowed(tuple(found))
-        best = min(cost(centres) for centres in itertools.combinations(grid.tolist(), 4) if is_allowed(centres))
-        assert cost(found) <= best
-
-    def test_keeps_to_the_range(self) -> None:
-        assert spread([0, 0, 100], [10, 10, 10], 0, 100) == [5, 15, 95]
-
-
 class TestLossCurves:
     @pytest.mark.parametrize("curves", [CLOSE, CLOSER, {"bigram": curve(2.48)}], ids=["two", "three", "one"])
-    @pytest.mark.parametrize(("width", "height"), [(8, 4.5), (6, 4)])
+    @pytest.mark.parametrize(("width", "height"), [(6.4, 4.2), (8, 4.5), (6, 4)])
     def test_no_text_lies_over_another_or_off_the_picture(
         self, curves: dict[str, Curve], width: float, height: float
     ) -> None:
@@ -141,19 +119,3 @@ class TestLossCurves:
     def test_curves_of_different_seeds_are_refused(self) -> None:
         with pytest.raises(CharlmError, match=r"different seeds \(bigram 1, 2; attention 1, 2, 3\)"):
             draw({"bigram": curve(2.5, seeds=2), "attention": curve(2.4, seeds=3)})
-
-
-class TestPng:
-    def test_has_the_size_asked_for_and_names_no_program(self) -> None:
-        image = png(loss_curves(CLOSE, LEVELS, width=8, height=4.5, dpi=200))
-        assert (int.from_bytes(image[16:20], "big"), int.from_bytes(image[20:24], "big")) == (1600, 900)
-        assert b"Software" not in image
-        assert b"matplotlib" not in image
-
-    def test_is_the_same_under_other_settings_and_leaves_them_alone(self) -> None:
-        expected = png(draw(CLOSE))
-        with matplotlib.rc_context():
-            matplotlib.rcParams.update({"font.size": 20, "axes.grid": True, "savefig.dpi": 30, "savefig.bbox": "tight"})
-            assert png(draw(CLOSE)) == expected
-            assert matplotlib.rcParams["font.size"] == 20
-            assert matplotlib.rcParams["axes.grid"] is True

@@ -1,0 +1,262 @@
+"""Every number of the report is one of the results: none is written by hand, and none is another's."""
+
+import copy
+import json
+import math
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from charlm import paths
+from tests.examples import ATTENTION, CHARACTERS, METRICS, PAIRS, POSITIONS, PROVENANCE, SAMPLES
+from tests.report.conftest import Render, Report
+from tests.report.pages import read_html, read_markdown
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+# What the report says by itself: 95 % intervals, where a distance and an interval begin and end, and how near to its
+# floor a bigram is trained enough.
+OF_THE_REPORT = {95.0, 0.0, 1.0, 0.02}
+
+
+def jittered(value: Any, rng: random.Random) -> Any:
+    """Return the same structure with each real number a part of itself, and whole numbers and names as they are."""
+    match value:
+        case dict():
+            return {key: jittered(part, rng) for key, part in value.items()}
+        case list() | tuple():
+            return [jittered(part, rng) for part in value]
+        case float():
+            return round(value * rng.uniform(0.3, 1), 6)
+    return value
+
+
+def other_results(seed: int) -> dict[str, Any]:
+    """The example results with other numbers in all places, that still satisfy what is checked of them."""
+    rng = random.Random(seed)
+    metrics = jittered(METRICS, rng)
+    metrics |= {"tokens": {"train": 987001 + seed, "val": 123017 + seed}, "seeds": 5 + seed, "block_size": 17 + seed}
+    metrics["difference"] |= {"block_length": 870 + seed, "resamples": 1900 + seed}
+    metrics["floor"]["bigram_train_gap_min"] = 0.001
+    for model in metrics["models"].values():
+        model["parameters"] += rng.randrange(1, 99)
+    characters = [(c, kind, count + rng.randrange(1, 9), jittered(of, rng)) for c, kind, count, of in CHARACTERS]
+    pairs = jittered(PAIRS, rng)
+    for pair in pairs:
+        pair["predictions"]["bigram"]["right"] = pair["predictions"]["bigram"]["left"]
+    attention = copy.deepcopy(ATTENTION)
+    attention["attention"]["by_distance"] = jittered(ATTENTION["attention"]["by_distance"], rng)
+    provenance = jittered(PROVENANCE, rng) | {"corpus_characters": 1115000 + seed, "vocabulary_size": 60 + seed}
+    provenance["train"] |= {name: 1000 + 10 * i + seed for i, name in enumerate(PROVENANCE["train"])}
+    provenance["train"] |= {"seeds": [700 + 10 * i + seed for i in range(5)]}
+    provenance["models"]["attention"]["n_embd"] = 40 + seed
+    provenance["evaluate"]["found_pairs"] = 50 + seed
+    samples = copy.deepcopy(SAMPLES) | {"length": 300 + seed, "seed": 70 + seed}
+    for text in samples["texts"]:
+        text["temperature"] += (1 + seed) / 100
+    return {
+        "metrics": metrics, "samples": samples, "pairs": pairs, "positions": jittered(POSITIONS, rng),
+        "characters": characters, "attention": attention, "provenance": provenance,
+    }  # fmt: skip
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    match value:
+        case dict():
+            for part in value.values():
+                yield from _numbers(part)
+        case list() | tuple():
+            for part in value:
+                yield from _numbers(part)
+        case bool() | None:
+            return
+        case int() | float():
+            yield float(value)
+
+
+def what_may_stand_there(results: dict[str, Any]) -> set[float]:
+    """Return the numbers of the results and, computed here anew, those that follow from them."""
+    metrics = results["metrics"]
+    allowed = {*_numbers(results), *OF_THE_REPORT}
+    for model in metrics["counts"].values():
+        if "val_loss" in model:
+            allowed |= {model["val_loss"] / math.log(2), math.exp(model["val_loss"])}
+    for name in metrics["counts"]:
+        if name.startswith("kneser_ney_"):
+            allowed.add(float(name.removeprefix("kneser_ney_")))
+    for model in metrics["models"].values():
+        allowed.add(model["counts_matched"] + 1.0)
+    total = sum(count for _, _, count, _ in results["characters"])
+    groups: dict[str, list[Any]] = {}
+    for row in results["characters"]:
+        groups.setdefault(f"kind {row[1]}", []).append(row)
+        groups.setdefault(row[0], []).append(row)
+    for rows in groups.values():
+        count = sum(row[2] for row in rows)
+        bigram, attention = (sum(row[2] * row[3][model] for row in rows) / count for model in ("bigram", "attention"))
+        allowed |= {count / total, bigram, attention, attention - bigram, count / total * (attention - bigram)}
+    allowed |= {float(distance) for distance in range(5)}
+    return allowed
+
+
+def as_written(text: str, allowed: set[float]) -> bool:
+    """Tell whether the number that is written so is one of the allowed ones, rounded unless it is a whole one."""
+    text = text.replace(",", "").lstrip("+-")
+    digits = len(text.rstrip("%").partition(".")[2])
+    value = float(text.rstrip("%"))
+    if text.isdecimal():
+        return value in allowed
+    scale = 100 if text.endswith("%") else 1
+    return any(f"{abs(number) * scale:.{digits}f}" == f"{value:.{digits}f}" for number in allowed)
+
+
+def strangers(report: Report, results: dict[str, Any]) -> list[str]:
+    allowed = what_may_stand_there(results)
+    return [text for page in report.pages for text in page.numbers if not as_written(text, allowed)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_number_comes_from_the_results(render: Render, seed: int) -> None:
+    results = other_results(seed)
+    report = render(**results)
+    assert strangers(report, results) == []
+    for page in report.pages:
+        assert len(page.numbers) > 150
+
+
+def test_every_number_follows_the_results(render: Render) -> None:
+    """With all results changed no number stays, but those of the report itself and those that count on from 0."""
+    first, second = render(**other_results(0)), render(**other_results(3))
+    for page, other in zip(first.pages, second.pages, strict=True):
+        assert len(page.numbers) == len(other.numbers)
+        stayed = {float(a.rstrip("%")) for a, b in zip(page.numbers, other.numbers, strict=True) if a == b}
+        assert stayed <= OF_THE_REPORT | {2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        ("metrics", "models", "attention", "val_loss"), ("metrics", "models", "bigram", "val_perplexity"),
+        ("metrics", "models", "attention", "val_loss_full_sd"), ("metrics", "models", "attention", "parameters"),
+        ("metrics", "difference", "seeds_low"), ("metrics", "difference", "text_high"),
+        ("metrics", "difference", "val_bits"), ("metrics", "difference", "resamples"),
+        ("metrics", "floor", "bigram_train_gap"), ("metrics", "counts", "kneser_ney_2", "val_loss_full"),
+        ("metrics", "counts", "unigram", "val_loss"), ("metrics", "tokens", "val"), ("metrics", "block_size"),
+        ("positions", "attention", 0), ("positions", "bigram", -1), ("characters", 3, 3, "attention"),
+        ("pairs", 1, "distance", "attention"), ("pairs", 0, "predictions", "attention", "left", 1, 1),
+        ("attention", "attention", "by_distance", 2), ("provenance", "corpus_characters"), ("samples", "length"),
+    ],
+    ids=lambda where: ".".join(map(str, where)),
+)  # fmt: skip
+def test_a_number_that_was_changed_in_the_results_is_missed(render: Render, where: tuple[Any, ...]) -> None:
+    """The control: were the report to keep an older number, the test above would tell."""
+    results = other_results(0)
+    report = render(**results)
+    part = results
+    for key in where[:-1]:
+        part = part[key]
+    part[where[-1]] = part[where[-1]] * 3 + 1
+    assert strangers(report, results) != []
+
+
+class TestTables:
+    def test_trained_models(self, render: Render) -> None:
+        for page in render().pages:
+            for name, model in METRICS["models"].items():
+                _, val, full, bits, perplexity, accuracy, train, parameters = _row(page.tables[0], name)
+                assert [float(part) for part in val.split(" ± ")] == [model["val_loss"], model["val_loss_sd"]]
+                assert [float(part) for part in full.split(" ± ")] == [
+                    model["val_loss_full"],
+                    model["val_loss_full_sd"],
+                ]
+                assert float(bits) == model["val_bits"]
+                assert float(perplexity) == round(model["val_perplexity"], 2)
+                assert float(accuracy.rstrip("%")) == round(100 * model["val_accuracy"], 1)
+                assert float(train) == model["train_loss"]
+                assert int(parameters.replace(",", "")) == model["parameters"]
+
+    def test_closed_form_models(self, render: Render) -> None:
+        for page in render().pages:
+            rows = page.tables[0][1 + len(METRICS["models"]) :]
+            assert len(rows) == len(METRICS["counts"])
+            for cells, model in zip(rows, METRICS["counts"].values(), strict=True):
+                loss = model.get("val_loss", math.nan)
+                assert _value(cells[1]) == pytest.approx(loss, nan_ok=True)
+                assert _value(cells[2]) == pytest.approx(model.get("val_loss_full", math.nan), nan_ok=True)
+                assert _value(cells[3]) == pytest.approx(loss / math.log(2), abs=5e-5, nan_ok=True)
+                assert _value(cells[4]) == pytest.approx(math.exp(loss), abs=5e-3, nan_ok=True)
+                assert cells[5] == cells[7] == "–"
+                assert _value(cells[6]) == pytest.approx(model.get("train_loss", math.nan), nan_ok=True)
+
+    def test_the_parts_of_the_kinds_sum_to_the_difference_of_the_means(self, render: Render) -> None:
+        total = sum(count for _, _, count, _ in CHARACTERS)
+        mean = {m: sum(count * of[m] for _, _, count, of in CHARACTERS) / total for m in ("bigram", "attention")}
+        for page in render().pages:
+            rows = page.tables[1][1:]
+            assert sum(_value(row[5]) for row in rows) == pytest.approx(mean["attention"] - mean["bigram"], abs=3e-4)
+            assert sum(float(row[1].rstrip("%")) for row in rows) == pytest.approx(100, abs=0.3)
+
+    def test_the_predictions_of_a_pair(self, render: Render) -> None:
+        for page in render().pages:
+            for table, pair in zip(page.tables[2:], PAIRS, strict=False):
+                for model, distance in pair["distance"].items():
+                    _, left, right, written = _row(table, model)
+                    assert float(written) == round(distance, 3)
+                    for cell, side in ((left, "left"), (right, "right")):
+                        shown = [float(part.split()[-1]) for part in cell.split("%")[:-1]]
+                        expected = [round(100 * p, 1) for _, p in pair["predictions"][model][side]]
+                        assert shown == pytest.approx(expected)
+
+
+class TestSentences:
+    def test_the_places_are_the_first_and_the_last(self, render: Render) -> None:
+        for page in render().pages:
+            assert "the loss goes from 2.487 to 2.479 for bigram, from 2.614 to 2.372 for attention." in page.text
+            assert "bigram 2.487 and 2.479; attention 2.614 and 2.372." in page.text
+
+    def test_the_foremost_characters(self, render: Render) -> None:
+        for page in render().pages:
+            assert "by themselves: e −0.0128, I −0.0034" not in page.text, "I is the only one of its kind"
+            assert "by themselves: e −0.0128, , −0.0032, . −0.0010, t +0.0180." in page.text
+            assert r"Single characters: e −0.0128; , −0.0032; . −0.0010; t +0.0180." in page.text
+
+    def test_the_weights_by_distance(self, render: Render) -> None:
+        for page in render().pages:
+            assert "0.741 at 0 (the latest character), 0.151 at 1, 0.061 at 2, 0.032 at 3, 0.013 at 4." in page.text
+            assert "attention 0.741 at 0, 0.151 at 1, 0.061 at 2, 0.032 at 3, 0.013 at 4." in page.text
+
+    def test_the_losses_in_the_alternative_texts(self, render: Render) -> None:
+        for page in render().pages:
+            assert "Validation loss at the end: bigram 2.4862, attention 2.3950." in page.text
+            assert "1: 2.483, 2: 2.038, 3: 1.719. The trained models: bigram 2.486, attention 2.389." in page.text
+
+    def test_the_rules_the_budget_and_the_parameters(self, render: Render) -> None:
+        for page in render().pages:
+            assert "sees from 1 to 6 of them; each of 1,003,853 characters of train text and 111,539 of" in page.text
+            assert "bigram 2.4846 to 2.4878, attention 2.3825 to 2.4075." in page.text
+            assert "2,000 resamples of blocks of 1,000 characters" in page.text
+            assert "each model had 5,000 steps of 31 windows" in page.text
+            assert "(bigram 4,225, attention 8,321)" in page.text
+            assert ["attention.n_embd", "33"] in page.tables[-1]
+
+
+@pytest.mark.parametrize("reader", [(paths.REPORT, read_markdown), (paths.HTML_REPORT, read_html)], ids=["md", "html"])
+def test_the_committed_report_holds_the_committed_numbers(reader: tuple[Path, Callable[[str], Any]]) -> None:
+    path, read = reader
+    page = read((ROOT / path).read_text(encoding="utf-8"))
+    metrics = json.loads((ROOT / paths.METRICS).read_text(encoding="utf-8"))
+    for name, model in metrics["models"].items():
+        row = _row(page.tables[0], name)
+        assert row[1].split(" ± ")[0] == f"{model['val_loss']:.4f}"
+        assert row[7] == f"{model['parameters']:,}"
+
+
+def _row(table: list[list[str]], name: str) -> list[str]:
+    return next(row for row in table if row[0] == name)
+
+
+def _value(cell: str) -> float:
+    return math.nan if cell == "–" else float(cell.replace("−", "-"))

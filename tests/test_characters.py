@@ -1,0 +1,34 @@
+"""Characters that cannot be seen get a name or a sign; a text in one line stays in it."""
+
+import json
+
+import pytest
+
+from charlm.characters import as_json, name, sign, without_controls
+
+
+@pytest.mark.parametrize(
+    ("character", "named", "signed"),
+    [
+        ("a", "a", "a"), ("漢", "漢", "漢"), ("\n", "newline", "↵"), (" ", "space", "␣"), ("\t", "tab", "⇥"),
+        ("\x00", "U+0000", "□"), ("\u00a0", "U+00A0", "□"), ("\u202e", "U+202E", "□"), ("\u0301", "U+0301", "□"),
+    ],
+)  # fmt: skip
+def test_a_single_character(character: str, named: str, signed: str) -> None:
+    assert name(character) == named
+    assert sign(character) == signed
+    assert sign(character).isprintable()
+
+
+@pytest.mark.parametrize("text", ["", 'a "b" \\', "a\nb\r\x00\x7f\u2028\u202e\ufeff é漢🙂", "  two  "])
+def test_as_json_is_one_printable_line_of_json(text: str) -> None:
+    assert as_json(text).isprintable()
+    assert json.loads(as_json(text)) == text
+
+
+def test_values_of_parameters() -> None:
+    assert as_json([["cat", "hat"], 0.001, None, True]) == '[["cat", "hat"], 0.001, null, true]'
+
+
+def test_controls_become_pictures_and_lines_stay() -> None:
+    assert without_controls("a\x00\tb\r\n\x1b[0m\x7f") == "a␀\tb␍\n␛[0m␡"
