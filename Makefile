@@ -9,7 +9,7 @@ VENV := .venv/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help repro test lint check verify golden format lock clean python
+.PHONY: help repro test lint check verify golden stress format lock clean python
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ verify: $(VENV) ## reproduce the commit in a scratch clone and compare; ARGS=--e
 
 golden: $(VENV) data/raw/corpus.txt ## write tools/golden.json anew, when a pin has changed the bits and that is meant
 	@$(IN_VENV) python -m tools.golden
+
+stress: $(VENV) data/raw/corpus.txt ## kill trainings N times (200) at random moments, and compare what comes out
+	@$(IN_VENV) python -m tests.stress $(N)
 
 format: $(VENV) ## mend what ruff can mend
 	@$(IN_VENV) ruff check --fix --exit-zero

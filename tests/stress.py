@@ -34,7 +34,7 @@ def results(repository: Repository, model: str) -> dict[str, bytes]:
     files = [
         repository.path / "dvc.lock",
         *sorted((repository.path / "checkpoints" / model).glob("*")),
-        *sorted((repository.path / "reports/curves").glob("*")),
+        *sorted((repository.path / "reports/curves").glob(f"*{model}.csv*")),  # and what a killed stage left of it
     ]
     return {str(file.relative_to(repository.path)): file.read_bytes() for file in files}
 
@@ -193,6 +193,7 @@ def stress(
     """
     base = make(scratch / "base", text, scratch / "elsewhere")
     base.set(train__steps="80", train__seeds=f"[{', '.join(SEEDS)}]")
+    base.environment["SHELL"] = "/bin/sh"  # it becomes the stage, which so is DVC's child
     base.run("dvc", "repro", "tokenize")
     arm(base)
     base.run("git", "add", "--all")
@@ -203,8 +204,11 @@ def stress(
         Lane(base.copy(scratch / f"lane {i}"), undisturbed, random.Random(f"{seed} {i}"), tally) for i in range(LANES)
     ]
     with ThreadPoolExecutor(LANES) as threads:
-        for future in [threads.submit(lane.drive) for lane in lanes]:
-            future.result()
+        try:
+            for future in [threads.submit(lane.drive) for lane in lanes]:
+                future.result()
+        finally:
+            tally.wanted = 0  # after an error or Ctrl-C: no more kills
     return tally
 
 
