@@ -9,14 +9,14 @@ VENV := .venv/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help repro test lint format lock clean python
+.PHONY: help repro test lint check verify golden stress format lock clean python
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 repro: $(VENV) ## run what is out of date of the pipeline and say where the report lies
 	@$(IN_VENV) dvc repro
-	@echo "The report: reports/report.md"
+	@echo "The report: reports/report.md, or open reports/report.html"
 
 test: $(VENV) data/raw/corpus.txt ## run the tests; ARGS="-k name" goes to pytest
 	@$(IN_VENV) python -m pytest $(ARGS)
@@ -25,6 +25,18 @@ lint: $(VENV) ## check style and types
 	@$(IN_VENV) ruff check
 	@$(IN_VENV) ruff format --check
 	@$(IN_VENV) mypy
+
+check: $(VENV) ## check in a second that code, parameters, data and results fit together
+	@$(IN_VENV) python -m tools.check
+
+verify: $(VENV) ## reproduce the commit in a scratch clone and compare; ARGS=--exact demands bytes on any platform
+	@$(IN_VENV) python -m tools.verify $(ARGS)
+
+golden: $(VENV) data/raw/corpus.txt ## write tools/golden.json anew, when a pin has changed the bits and that is meant
+	@$(IN_VENV) python -m tools.golden
+
+stress: $(VENV) data/raw/corpus.txt ## kill trainings N times (200) at random moments, and compare what comes out
+	@$(IN_VENV) python -m tests.stress $(N)
 
 format: $(VENV) ## mend what ruff can mend
 	@$(IN_VENV) ruff check --fix --exit-zero
@@ -46,7 +58,7 @@ lock: python ## write requirements.lock anew from the ranges in pyproject.toml
 
 clean: ## remove .venv and the tools' caches; data, checkpoints, reports and DVC's cache stay
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache dvc_plots
-	find src stages tests -name __pycache__ -prune -exec rm -rf {} +
+	find src stages tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp is written last, so a stopped installation is never taken for a whole one.
 $(VENV): requirements.lock | python

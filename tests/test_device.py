@@ -59,6 +59,17 @@ def test_portable_numbers_stop_in_a_process_that_was_not_pinned() -> None:
     )
 
 
+@pytest.mark.skipif(not X86, reason="the pin is for x86-64 processors")
+@pytest.mark.parametrize("mode", [None, "AVX2"])
+def test_portable_numbers_stop_where_only_matrix_products_were_not_pinned(mode: str | None) -> None:
+    pins = {name: value for name, value in numerics.environment("portable").items() if name != "MKL_CBWR"}
+    found = computing("settle('cpu', 'portable')", pins | ({"MKL_CBWR": mode} if mode else {}))
+    assert found == (
+        f"error: MKL_CBWR is {mode or 'not set'}, not COMPATIBLE, so the numbers would differ from other machines'; "
+        "set compute.numerics to native to accept that\n"
+    )
+
+
 def test_portable_numbers_are_had_in_a_pinned_process_on_one_thread_whatever_it_was_told() -> None:
     found = computing(
         "print(settle('cpu', 'portable'), torch.get_num_threads(), torch.are_deterministic_algorithms_enabled())",

@@ -1,10 +1,12 @@
 """The torch side of reproducible numbers: which device computes, and proof that the pins took."""
 
+import os
 import platform
 
 import torch
 
 from charlm.errors import CharlmError
+from charlm.numerics import environment
 
 
 def settle(device: str, numerics: str) -> torch.device:
@@ -20,6 +22,13 @@ def settle(device: str, numerics: str) -> torch.device:
         if capability != "AVX2":
             raise CharlmError(
                 f"torch computes with {capability}, not AVX2, so the numbers would differ from other machines'; "
+                "set compute.numerics to native to accept that"
+            )
+        # oneMKL tells nobody how it computes, so the variable it read has to do.
+        wanted, found = environment("portable")["MKL_CBWR"], os.environ.get("MKL_CBWR", "not set")
+        if found != wanted:
+            raise CharlmError(
+                f"MKL_CBWR is {found}, not {wanted}, so the numbers would differ from other machines'; "
                 "set compute.numerics to native to accept that"
             )
     return _find(device)

@@ -29,8 +29,11 @@ def exclusive(path: Path, what: str) -> Iterator[int]:
             holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
             log.info("process %s is %s already; waiting for it to end (or stop it: kill %s)", holder, what, holder)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.truncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.truncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:  # a full disk: say where
+            raise OSError(error.errno, error.strerror, str(path)) from None
         yield descriptor
     finally:
         os.close(descriptor)

@@ -43,7 +43,7 @@ def fingerprint(settings: dict[str, Any], data: Iterable[Tokens]) -> str:
     """
     shaping = {
         "settings": settings,
-        "data": [[str(tokens.dtype), hashlib.sha256(tokens).hexdigest()] for tokens in data],
+        "data": [[str(tokens.dtype), hashlib.sha256(tokens.data).hexdigest()] for tokens in data],
         "code": _CODE,
         "versions": [torch.__version__, np.__version__, platform.python_version()],
         "processor": [platform.machine(), torch.backends.cpu.get_cpu_capability()],
@@ -97,33 +97,37 @@ def load(
     """Bring `model` and `optimizer` to the newest state that is whole and of this run; return its loss curve.
 
     Returns:
-        The points so far, none when there is nothing to carry on from. `say` gets one line about the newest state
-        that is refused.
+        The points so far, none when there is nothing to carry on from. `say` gets one line when a state is
+        refused.
     """
-    refusals: list[str] = []
+    found = refusal = None
     for candidate in (path, _older(path)):
         try:
-            record, tensors = _read(candidate)
-            if record["fingerprint"] != of:
-                refusals.append(f"{candidate} is of a run with other parameters, data or code: not used")
-                continue
+            found = _read(candidate, of)
+            break
         except FileNotFoundError:
             continue
+        except _OtherRunError:
+            why = "is of a run with other parameters, data or code"
         except (OSError, safetensors.SafetensorError, ValueError, KeyError, TypeError):
-            refusals.append(f"{candidate} is torn or altered: not used")
-            continue
-        if refusals:
-            say(refusals[0])
-        model.load_state_dict(_part(tensors, "model."))
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in _part(tensors, "optimizer.").items():
-            number, _, key = name.partition(".")
-            state.setdefault(int(number), {})[key] = value
-        optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-        return [CurvePoint(**point) for point in record["curve"]]
-    if refusals:
-        say(refusals[0])
-    return []
+            why = "is torn or altered"
+        refusal = refusal or f"{candidate} {why}: not used"
+    if refusal:
+        say(refusal)
+    if found is None:
+        return []
+    curve, tensors = found
+    model.load_state_dict(_part(tensors, "model."))
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in _part(tensors, "optimizer.").items():
+        number, _, key = name.partition(".")
+        state.setdefault(int(number), {})[key] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    return curve
+
+
+class _OtherRunError(Exception):
+    """The state is whole, and of another run."""
 
 
 def _older(path: Path) -> Path:
@@ -134,11 +138,13 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _read(path: Path, of: str) -> tuple[list[CurvePoint], dict[str, Tensor]]:
     content = path.read_bytes()
     digest, body = content[:_HASH_BYTES], content[_HASH_BYTES:]
     if hashlib.sha256(body).digest() != digest:
         raise ValueError("the content does not match its hash")
     header_bytes = int.from_bytes(body[:8], "little")  # the format's own: a length, then JSON
-    metadata = json.loads(body[8 : 8 + header_bytes])["__metadata__"]
-    return json.loads(metadata[_KEY]), safetensors.torch.load(body)
+    record = json.loads(json.loads(body[8 : 8 + header_bytes])["__metadata__"][_KEY])
+    if record["fingerprint"] != of:
+        raise _OtherRunError
+    return [CurvePoint(**point) for point in record["curve"]], safetensors.torch.load(body)

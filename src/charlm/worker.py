@@ -24,6 +24,7 @@ def main() -> None:
     # Nothing that a library prints, be it written in C, may get between the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    sys.stdout = sys.stderr  # which is not held back until a process ends that may be killed
     tasks: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=[tasks], daemon=True).start()
 

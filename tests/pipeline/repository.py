@@ -88,11 +88,11 @@ def stages_that_ran(said: str) -> list[str]:
 
 
 def set_parameter(file: Path, name: str, value: str) -> None:
-    """Change one value of a params.yaml, and no other byte of it but a comment behind the value."""
+    """Change one value of a params.yaml, on its line or below it, and no other byte but a comment behind it."""
     section, key = name.split(".")
     text = file.read_text(encoding="utf-8")
-    pattern = rf"(^{section}:\n(?:[ #].*\n|\n)*?  {key}:) .*$"
-    changed, count = re.subn(pattern, lambda match: f"{match[1]} {value}", text, flags=re.MULTILINE)
+    pattern = rf"(^{section}:\n(?:[ #].*\n|\n)*?  {key}:).*\n(?:   .*\n)*"
+    changed, count = re.subn(pattern, lambda match: f"{match[1]} {value}\n", text, flags=re.MULTILINE)
     assert count == 1, f"{file} has no {name}"
     file.write_text(changed, encoding="utf-8")
 

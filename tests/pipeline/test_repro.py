@@ -50,50 +50,6 @@ def test_a_second_run_does_no_work(repository: Repository) -> None:
     assert repository.stale() == set()
 
 
-def test_another_clone_comes_to_the_same_bytes(fresh: Repository, finished: Repository, tmp_path: Path) -> None:
-    other = fresh.clone(tmp_path / "another clone")
-    other.environment["CHARLM_JOBS"] = "1"
-    assert set(other.repro()) == set(STAGES)
-    assert other.files() == finished.files()
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value", "stale"),
-    [
-        ("data__max_bytes", "2000000", {"download"}),
-        ("tokenize__val_fraction", "0.2", {"tokenize"}),
-        ("train__block_size", "16", {"tokenize", *TRAINING, "evaluate"}),
-        ("train__steps", "41", {*TRAINING, "evaluate"}),
-        ("compute__numerics", "native", {*TRAINING, "evaluate"}),
-        ("bigram__learning_rate", "0.02", {"train_bigram"}),
-        ("attention__n_embd", "16", {"train_attention"}),
-        ("evaluate__temperatures", "[0.5]", {"evaluate"}),
-        ("plot__dpi", "61", {"plot"}),
-        ("attention__learning_rate", "1e-3", set()),  # the same number, written another way
-    ],
-)
-def test_a_parameter_makes_stale_the_stages_that_read_it(
-    repository: Repository, parameter: str, value: str, stale: set[str]
-) -> None:
-    repository.set(**{parameter: value})
-    assert repository.stale() == stale
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value", "run"),
-    [
-        ("data__max_bytes", "2000000", {"download"}),  # it brings the same bytes, so nothing follows
-        ("plot__dpi", "61", {"plot"}),
-    ],
-)
-def test_what_follows_from_a_parameter_runs_and_no_more(
-    repository: Repository, parameter: str, value: str, run: set[str]
-) -> None:
-    repository.set(**{parameter: value})
-    assert set(repository.repro()) == run
-    assert repository.stale() == set()
-
-
 def test_a_change_runs_all_that_follows_and_taking_it_back_trains_nothing(repository: Repository) -> None:
     before = repository.files()
     repository.set(tokenize__val_fraction="0.2")

@@ -1,0 +1,200 @@
+"""`make check`: does what is committed fit together? Needs no cache, no remote and no training.
+
+It prints one line per fault, the stage and the reason, and ends with status 1; or one line that all is right.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from charlm import paths
+from charlm.console import run
+from charlm.errors import CharlmError
+from charlm.evaluations import Evaluate
+from charlm.params import load
+from charlm.reading import read_json
+from charlm.results import Metrics, Samples, read_curve
+from tools.pipeline import DECLARED, LOCKED, Entry, Stage, declared, locked
+
+_AGAIN = "run `dvc repro`"
+
+
+class Fault(NamedTuple):
+    """What does not fit.
+
+    Attributes:
+        stage: the stage it belongs to, or a file that belongs to none.
+        path: the file or the parameter.
+        reason: the rest of the line.
+    """
+
+    stage: str
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.path} {self.reason}"
+
+
+def main() -> None:
+    """Check the repository in the current folder."""
+    faults = check()
+    for fault in faults:
+        print(fault)
+    if faults:
+        sys.exit(1)
+    print("The pipeline, its results and its lock file fit together.")
+
+
+def check() -> list[Fault]:
+    """Return what is wrong in the current folder, each thing once."""
+    status, refused = _status()
+    if refused:
+        return [Fault("dvc", "status", f"says: {refused}")]
+    stages, lock = declared(Path()), locked(Path())
+    in_git = _tracked()
+    kept = tuple(path for stage in stages.values() for path, is_cached in stage.outs.items() if not is_cached)
+    if not lock and not any(path.startswith(kept) for path in in_git):
+        return []  # the pipeline has not run yet: there is nothing that could be stale
+
+    found: dict[tuple[str, str], Fault] = {}
+    for fault in (
+        *_unlocked(stages, lock),
+        *_changed({name: changes for name, changes in status.items() if name in lock}, stages),
+        *_broken_chain(lock),
+        *_not_in_git(stages, in_git),
+        *_bad_results(stages),
+    ):
+        found.setdefault((fault.stage, fault.path), fault)
+    return list(found.values())
+
+
+def _status() -> tuple[dict[str, Any], str]:
+    """Return what `dvc status` finds, and in one line why it finds nothing out, else ''."""
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        return {}, " ".join((done.stderr or done.stdout).split())
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found, ""
+
+
+def _tracked() -> set[str]:
+    done = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CharlmError(f"git cannot list its files here: {done.stderr.strip()}")
+    return set(done.stdout.split("\0"))
+
+
+def _unlocked(stages: Mapping[str, Stage], lock: Mapping[str, Entry]) -> Iterator[Fault]:
+    """Compare names only. `dvc status` does not see what dvc.yaml lists no longer."""
+    for name in lock.keys() - stages.keys():
+        yield Fault(name, str(DECLARED), f"has no such stage, and {LOCKED} has; remove it there")
+    for name, stage in stages.items():
+        if name not in lock:
+            yield Fault(name, str(LOCKED), f"has no entry for this stage; {_AGAIN}")
+            continue
+        entry = lock[name]
+        for kind, wanted, have in (
+            ("a dependency", stage.deps, entry.deps.keys()),
+            ("a parameter", stage.params, entry.params),
+            ("an output", stage.outs.keys(), entry.outs.keys()),
+        ):
+            for path in sorted(wanted - have):
+                yield Fault(name, path, f"is {kind} in {DECLARED} and not yet in {LOCKED}; {_AGAIN}")
+            for path in sorted(have - wanted):
+                yield Fault(name, path, f"is {kind} in {LOCKED} and no longer in {DECLARED}; {_AGAIN}")
+
+
+def _changed(status: Mapping[str, list[Any]], stages: Mapping[str, Stage]) -> Iterator[Fault]:
+    """Read what `dvc status` says, less the data and checkpoints that are merely not here."""
+    cached = {path for stage in stages.values() for path, is_cached in stage.outs.items() if is_cached}
+    bad_outs = set()
+    for name, changes in status.items():
+        for path, how in _merged(changes, "changed outs").items():
+            if path not in cached or how not in ("deleted", "not in cache"):
+                bad_outs.add(path)
+                what = "is missing" if how == "deleted" else f"is not the file that {LOCKED} says came out"
+                yield Fault(name, path, f"{what}; {_AGAIN}")
+    for name, changes in status.items():
+        if "changed command" in changes:
+            yield Fault(name, "cmd", f"in {DECLARED} is not the command that ran; {_AGAIN}")
+        for path, how in _merged(changes, "changed deps").items():
+            if isinstance(how, dict):
+                yield from (Fault(name, key, f"in {path} is not the value that was used; {_AGAIN}") for key in how)
+            elif path not in bad_outs and not (path in cached and how == "deleted"):
+                what = "is missing" if how == "deleted" else "is not the file that was used"
+                yield Fault(name, path, f"{what}; {_AGAIN}")
+
+
+def _merged(changes: list[Any], kind: str) -> dict[str, Any]:
+    return {path: how for change in changes if isinstance(change, dict) for path, how in change.get(kind, {}).items()}
+
+
+def _broken_chain(lock: Mapping[str, Entry]) -> Iterator[Fault]:
+    """Compare what one stage read with what another made: data that is not here shows no other difference."""
+    made = {path: (name, made_as) for name, entry in lock.items() for path, made_as in entry.outs.items()}
+    for name, entry in lock.items():
+        for path, read_as in entry.deps.items():
+            maker, made_as = made.get(path, ("", read_as))
+            if made_as != read_as:
+                yield Fault(name, path, f"was read before {maker} made it as {LOCKED} says; {_AGAIN}")
+
+
+def _not_in_git(stages: Mapping[str, Stage], in_git: set[str]) -> Iterator[Fault]:
+    cached = {path for stage in stages.values() for path, is_cached in stage.outs.items() if is_cached}
+    for name, stage in stages.items():
+        for path in sorted((stage.deps | stage.outs.keys()) - cached):
+            files = filter(Path.is_file, Path(path).rglob("*")) if Path(path).is_dir() else [Path(path)]
+            for file in sorted(files):
+                if file.exists() and str(file) not in in_git:
+                    yield Fault(name, str(file), "is not in Git, so a clone lacks it; `git add` it")
+    for file in (DECLARED, LOCKED, paths.PARAMS):
+        if file.exists() and str(file) not in in_git:
+            yield Fault("git", str(file), "is not in Git, so a clone lacks it; `git add` it")
+
+
+def _bad_results(stages: Mapping[str, Stage]) -> Iterator[Fault]:
+    """Read the results as the report does, and look for numbers that are none."""
+    maker = {path: name for name, stage in stages.items() for path in stage.outs}
+    try:
+        models = load(Evaluate).models
+    except CharlmError as error:
+        yield Fault("evaluate", str(paths.PARAMS), f"is no good: {error}")
+        return
+    curves = map(paths.curve, models)
+    readers: dict[Path, Callable[[Path], object]] = {
+        paths.METRICS: partial(_read_metrics, models=models),
+        paths.SAMPLES: partial(read_json, Samples),
+        **dict.fromkeys(curves, read_curve),
+    }
+    for path, read in readers.items():
+        if path.exists():
+            try:
+                read(path)
+            except CharlmError as error:
+                yield Fault(maker.get(str(path), "plot"), str(path), f"is no good: {error}")
+
+
+def _read_metrics(path: Path, models: tuple[str, ...]) -> None:
+    """Demand every model and every key that the report needs, and finite numbers in the keys that it does not."""
+    try:
+        json.loads(path.read_bytes(), parse_constant=_refuse)
+    except ValueError as error:
+        raise CharlmError(str(error)) from None
+    found = tuple(read_json(Metrics, path).models)
+    if found != models:
+        raise CharlmError(f"it has the models {', '.join(found)}, and evaluate.models names {', '.join(models)}")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"it holds {constant}, which is no number")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,101 @@
+"""A small experiment whose every byte can be compared: both models trained, scored, and made to write."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+from charlm import numerics as pins
+from charlm import paths
+from charlm.files import sha256
+from charlm.runs import Recipe
+from charlm.splits import save_tokens, split
+from charlm.vocabulary import Vocabulary
+from charlm.workers import Task, run_tasks
+
+BIGRAM = Recipe("bigram", "charlm.models.bigram:BigramLanguageModel", 0.01, {})
+_SHAPE = {"n_embd": 32, "head_size": 32}
+ATTENTION = Recipe("attention", "charlm.models.attention:AttentionLanguageModel", 0.001, _SHAPE)
+
+SEED = 1
+_BLOCK_SIZE = 32
+_LENGTH = 100  # characters of generated text
+_BLOCK_LENGTH = 1000  # of the breakdown of losses
+_CONTEXTS = [1, 3]  # of the Kneser-Ney models
+
+
+def run(
+    text: str,
+    folder: Path,
+    *,
+    numerics: str = "portable",
+    steps: int,
+    recipes: Sequence[Recipe] = (BIGRAM, ATTENTION),
+) -> dict[str, Any]:
+    """Train, score and sample in one worker process, and return what came out, as JSON can hold it.
+
+    Args:
+        text: the corpus.
+        folder: an empty one, for the files.
+        numerics: as in params.yaml.
+        steps: how long each model is trained.
+        recipes: the models.
+
+    Returns:
+        For each model the SHA-256 of its checkpoint, its loss curve, its score and its text, the losses of the
+        closed-form models, and the SHA-256 of what context does to the models; all losses with every digit.
+    """
+    compute = {"device": "cpu", "numerics": numerics}
+    with chdir(folder):
+        vocabulary = Vocabulary.of(text)
+        vocabulary.save(paths.VOCABULARY)
+        train, val = split(vocabulary.encode(text), 0.1, _BLOCK_SIZE)
+        save_tokens(paths.TRAIN_TOKENS, train)
+        save_tokens(paths.VAL_TOKENS, val)
+
+        names = [recipe.name for recipe in recipes]
+        window = {"block_size": _BLOCK_SIZE, "compute": compute}
+        first = {name: str(paths.checkpoint(name, SEED)) for name in names}
+        tasks = [task for recipe in recipes for task in _tasks(recipe, steps, compute)]
+        tasks += [
+            Task("charlm.one_evaluation:score_tables", window),
+            Task("charlm.one_evaluation:score_kneser_ney", window | {"contexts": _CONTEXTS}),
+            Task(
+                "charlm.one_evaluation:show_context",
+                {"checkpoints_by_model": first, "given_pairs": [["cat", "hat"]], "found_pairs": 1, "compute": compute},
+            ),
+        ]
+        *rest, tables, kneser_ney, context = run_tasks(
+            tasks, jobs=1, environment=pins.environment(numerics), on_event=lambda index, event: None
+        )
+        return {
+            "checkpoints": {name: sha256(paths.checkpoint(name, SEED)) for name in names},
+            "curves": dict(zip(names, rest[0::3], strict=True)),
+            "scores": dict(zip(names, rest[1::3], strict=True)) | {"counts": tables | kneser_ney},
+            "texts": dict(zip(names, rest[2::3], strict=True)),
+            "context": hashlib.sha256(json.dumps(context, sort_keys=True).encode()).hexdigest(),
+        }
+
+
+def _tasks(recipe: Recipe, steps: int, compute: dict[str, str]) -> list[Task]:
+    checkpoint = str(paths.checkpoint(recipe.name, SEED))
+    training = {
+        "model": recipe.model,
+        "shape": recipe.shape,
+        "learning_rate": recipe.learning_rate,
+        "seed": SEED,
+        "budget": {"batch_size": 32, "block_size": _BLOCK_SIZE, "steps": steps, "eval_interval": steps},
+        "checkpoint": checkpoint,
+        "state": str(paths.state(recipe.name, SEED)),
+    }
+    sampling = {"checkpoint": checkpoint, "prompt": "", "length": _LENGTH, "temperatures": [1.0], "seed": SEED}
+    return [
+        Task("charlm.one_run:train_one", training | {"compute": compute}),
+        Task(
+            "charlm.one_evaluation:score_checkpoint",
+            {"checkpoint": checkpoint, "block_length": _BLOCK_LENGTH, "compute": compute},
+        ),
+        Task("charlm.one_evaluation:sample_checkpoint", sampling | {"compute": compute}),
+    ]
