@@ -44,8 +44,8 @@ def run(
         recipes: the models.
 
     Returns:
-        For each model the SHA-256 of its checkpoint, its loss curve, its score and its text, the losses of the
-        closed-form models, and the SHA-256 of what context does to the models; all losses with every digit.
+        For each model the SHA-256 of its checkpoint, its loss curve, its score and its text, and the losses of the
+        closed-form models; all losses with every digit. What is long is there by its SHA-256.
     """
     compute = {"device": "cpu", "numerics": numerics}
     with chdir(folder):
@@ -73,10 +73,18 @@ def run(
         return {
             "checkpoints": {name: sha256(paths.checkpoint(name, SEED)) for name in names},
             "curves": dict(zip(names, rest[0::3], strict=True)),
-            "scores": dict(zip(names, rest[1::3], strict=True)) | {"counts": tables | kneser_ney},
+            "scores": {
+                name: score | {"breakdown": _hash(score["breakdown"])}
+                for name, score in zip(names, rest[1::3], strict=True)
+            },
+            "counts": tables | kneser_ney,
             "texts": dict(zip(names, rest[2::3], strict=True)),
-            "context": hashlib.sha256(json.dumps(context, sort_keys=True).encode()).hexdigest(),
+            "context": _hash(context),
         }
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _tasks(recipe: Recipe, steps: int, compute: dict[str, str]) -> list[Task]:
