@@ -12,6 +12,8 @@ from charlm.vocabulary import Vocabulary
 def main() -> None:
     """Measure everything, then write it: metrics, texts, and the details behind them."""
     own, train, compute = load(Evaluate), load(Train), load(Compute)
+    vocabulary = Vocabulary.load(paths.VOCABULARY)
+    own.check_prompt(vocabulary)
     found = evaluate_all(own, train, compute)
     metrics = summarise(
         found.runs,
@@ -20,7 +22,7 @@ def main() -> None:
         resamples=own.resamples,
         bootstrap_seed=own.bootstrap_seed,
     )
-    characters = by_character(found.runs, Vocabulary.load(paths.VOCABULARY).characters)
+    characters = by_character(found.runs, vocabulary.characters)
     provenance = {
         "corpus_sha256": files.sha256(paths.CORPUS),
         **found.context["made"],

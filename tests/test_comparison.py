@@ -187,3 +187,12 @@ def test_losses_by_character_name_it_and_leave_out_what_does_not_occur() -> None
 )
 def test_characters_have_their_class(characters: str, expected: str) -> None:
     assert [character_class(character) for character in characters] == [expected] * len(characters)
+
+
+def test_a_text_of_less_than_five_blocks_has_no_interval_over_it() -> None:
+    runs = {"bigram": scores([2.0, 2.1]), "attention": scores([1.9, 2.0])}
+    for score in (*runs["bigram"], *runs["attention"]):
+        score["breakdown"] |= {"block_sums": [9.0] * 4, "block_counts": [5] * 4}
+    found = summarise(runs)["difference"]
+    assert found["text_low"] is found["text_high"] is None
+    assert found["seeds_low"] is not None

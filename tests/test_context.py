@@ -129,3 +129,12 @@ def test_a_text_without_a_line_that_is_long_enough_is_shown_from_its_start(text:
 
 def test_a_model_without_attention_shows_none(models: dict[str, LanguageModel]) -> None:
     assert attention_on(models["bigram"], VAL, VOCABULARY) is None
+
+
+def test_no_pair_is_found_for_a_model_that_sees_one_character(models: dict[str, LanguageModel]) -> None:
+    assert find_pairs(models["bigram"], VAL, VOCABULARY, count=3) == []
+
+
+def test_no_text_is_paired_with_itself(models: dict[str, LanguageModel]) -> None:
+    same = VOCABULARY.encode("the cat sat " * 3)  # each window is the same
+    assert find_pairs(models["attention"], same, VOCABULARY, count=3) == []

@@ -4,6 +4,7 @@ import statistics
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from charlm.intervals import block_bootstrap, t_interval, t_quantile
 
@@ -37,9 +38,15 @@ def test_the_interval_holds_the_true_mean_as_often_as_it_says() -> None:
     assert abs(holding / 2000 - 0.95) < 0.02  # four standard errors
 
 
+def interval(sums: NDArray[np.float64], counts: NDArray[np.int64], *, resamples: int, seed: int) -> tuple[float, float]:
+    found = block_bootstrap(sums, counts, resamples=resamples, seed=seed)
+    assert found is not None
+    return found
+
+
 def test_the_bootstrap_is_the_plain_loop() -> None:
-    sums, counts = np.array([3.0, -1.0, 4.0, 1.5]), np.array([10, 10, 10, 4])
-    chosen = np.random.Generator(np.random.Philox(key=[9, 0])).integers(0, 4, size=(500, 4))
+    sums, counts = np.array([3.0, -1.0, 4.0, 2.0, 1.5]), np.array([10, 10, 10, 10, 4])
+    chosen = np.random.Generator(np.random.Philox(key=[9, 0])).integers(0, 5, size=(500, 5))
     means = [sum(sums[block] for block in text) / sum(counts[block] for block in text) for text in chosen.tolist()]
     cuts = statistics.quantiles(means, n=40, method="inclusive")  # every 2.5 %
     found = block_bootstrap(sums, counts, resamples=500, seed=9)
@@ -54,12 +61,16 @@ def test_the_bootstrap_is_the_same_each_time_and_another_for_another_seed() -> N
 
 def test_its_width_is_that_of_the_standard_error_of_blocks() -> None:
     sums, counts = np.random.default_rng(3).normal(0, 5, size=400), np.full(400, 10)
-    low, high = block_bootstrap(sums, counts, resamples=4000, seed=1)
+    low, high = interval(sums, counts, resamples=4000, seed=1)
     standard_error = float(sums.std(ddof=1)) / 10 / 400**0.5
     assert high - low == pytest.approx(2 * 1.96 * standard_error, rel=0.06)
     assert low < sums.mean() / 10 < high
 
 
 def test_the_same_difference_everywhere_is_certain() -> None:
-    low, high = block_bootstrap(np.array([2.0, 2.0, 1.0]), np.array([4, 4, 2]), resamples=100, seed=1)
-    assert low == high == 0.5
+    sums, counts = np.array([2.0, 2.0, 2.0, 2.0, 1.0]), np.array([4, 4, 4, 4, 2])
+    assert interval(sums, counts, resamples=100, seed=1) == (0.5, 0.5)
+
+
+def test_a_text_of_a_few_blocks_has_no_interval() -> None:
+    assert block_bootstrap(np.full(4, 2.0), np.full(4, 4), resamples=100, seed=1) is None

@@ -1,10 +1,11 @@
 """The text is read as it is, and cut in two by position."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from charlm import tokens
@@ -58,6 +59,29 @@ def test_a_text_that_is_not_utf8_is_refused_with_the_offset_of_the_byte(
     path.write_bytes(content)
     with pytest.raises(CharlmError, match=rf"corpus\.txt is not UTF-8 at byte {offset} \(0x{content[offset]:02x}: "):
         read_text(path)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
+def test_any_bytes_make_tokens_that_give_them_back_or_are_refused_with_an_offset(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_bytes(content)
+    try:
+        text = read_text(path)
+        vocabulary = Vocabulary.of(text)
+    except CharlmError as error:
+        offset = re.search(r"is not UTF-8 at byte (\d+)", str(error))
+        if offset is None:
+            assert content == b"", error  # noqa: PT017
+        else:
+            content[: int(offset[1])].decode("utf-8")  # what is before it is text
+        return
+    save_tokens(tmp_path / "train.npy", vocabulary.encode(text))
+    vocabulary.save(tmp_path / "vocabulary.json")
+    back = Vocabulary.load(tmp_path / "vocabulary.json").decode(tokens.load(tmp_path / "train.npy").tolist())
+    assert back.encode("utf-8") == content
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.uint32])

@@ -154,7 +154,10 @@ def test_variables_arrive_before_the_task_and_over_those_of_this_process(monkeyp
         ("os", r"^No such file or directory: /no/such/folder/file$"),
         ("bug", r"^a worker for tests.test_workers:fail ended with status 1 and no result; run it again$"),
         ("exit", r"^a worker for tests.test_workers:fail ended with status 7 and no result"),
-        ("killed", r"^a worker for tests.test_workers:fail ended with status -9 and no result"),
+        (
+            "killed",
+            r"^a worker for tests.test_workers:fail was killed, as a system short of memory does; try CHARLM",
+        ),
     ],
 )
 def test_a_failing_task_is_one_line_and_the_other_workers_are_gone(tmp_path: Path, how: str, message: str) -> None:

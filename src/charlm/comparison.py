@@ -47,10 +47,7 @@ def summarise(
     any_score = runs[baseline][0]
     summary: dict[str, Any] = {"models": {model: _of_model(model, scores, counts) for model, scores in runs.items()}}
     if others:
-        text_low, text_high = _text_interval(runs[baseline], runs[others[0]], resamples, bootstrap_seed)
-        summary["difference"] = _difference(runs[baseline], runs[others[0]]) | {
-            "text_low": round(text_low, _DIGITS),
-            "text_high": round(text_high, _DIGITS),
+        summary["difference"] = _difference(runs[baseline], runs[others[0]], resamples, bootstrap_seed) | {
             "block_length": block_length,
             "resamples": resamples,
         }
@@ -131,7 +128,7 @@ def _of_model(name: str, scores: Scores, counts: Mapping[str, Mapping[str, float
         {"parameters": scores[0]["parameters"]}
         | mean_and_sd("train_loss", [score["train_loss"] for score in scores])
         | mean_and_sd("val_loss", val_losses)
-        | _interval("val_loss", val_losses)
+        | _interval("val_loss", t_interval(val_losses))
         | mean_and_sd("val_loss_full", full_losses)
         | mean_and_sd("val_bits", [bits(loss) for loss in val_losses])
         | mean_and_sd("val_perplexity", [math.exp(loss) for loss in val_losses])
@@ -148,11 +145,12 @@ def _counts_matched(loss: float, counts: Mapping[str, Mapping[str, float]]) -> i
     return context
 
 
-def _difference(baseline: Scores, other: Scores) -> dict[str, Any]:
+def _difference(baseline: Scores, other: Scores, resamples: int, seed: int) -> dict[str, Any]:
     nats = _paired(baseline, other, "val_loss")
     return (
         mean_and_sd("val_loss", nats)
-        | _interval("seeds", nats)
+        | _interval("seeds", t_interval(nats))
+        | _interval("text", _text_interval(baseline, other, resamples, seed))
         | mean_and_sd("val_bits", [bits(value) for value in nats])
         | mean_and_sd("val_loss_full", _paired(baseline, other, "val_loss_full"))
     )
@@ -162,12 +160,12 @@ def _paired(baseline: Scores, other: Scores, key: str) -> list[float]:
     return [b[key] - a[key] for a, b in zip(baseline, other, strict=True)]
 
 
-def _interval(name: str, values: Sequence[float]) -> dict[str, float | None]:
-    low, high = t_interval(values) or (None, None)
-    return {f"{name}_low": low and round(low, _DIGITS), f"{name}_high": high and round(high, _DIGITS)}
+def _interval(name: str, interval: tuple[float, float] | None) -> dict[str, float | None]:
+    low, high = (None, None) if interval is None else (round(end, _DIGITS) for end in interval)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
-def _text_interval(baseline: Scores, other: Scores, resamples: int, seed: int) -> tuple[float, float]:
+def _text_interval(baseline: Scores, other: Scores, resamples: int, seed: int) -> tuple[float, float] | None:
     """Return the interval of the mean difference over texts like this one, with the seeds as they are."""
     baseline_sums, other_sums = (
         np.array([score["breakdown"]["block_sums"] for score in scores]).mean(axis=0) for scores in (baseline, other)

@@ -17,7 +17,7 @@ Models = Mapping[str, LanguageModel]  # by name, on the CPU, in evaluation mode
 
 _TOP = 5  # characters shown of each prediction
 _WINDOWS_SEARCHED = 4000  # of validation text, for pairs
-_SHORTEST_LINE = 16  # characters of a line worth a picture
+_SHORTEST_LINE, _LONGEST_LINE = 16, 40  # characters of a line worth a picture, and of one that fits into it
 _DIGITS = 6
 
 
@@ -51,6 +51,8 @@ def find_pairs(model: LanguageModel, val: Tokens, vocabulary: Vocabulary, count:
     Returns:
         At most `count` pairs, each for another last character, the most different first.
     """
+    if model.context == 1:
+        return []  # nothing before the last character can make a difference
     last_tokens, predictions, texts = [], [], []
     for idx, _ in spread_windows(val, model.block_size, _WINDOWS_SEARCHED):
         predictions.append(torch.softmax(model(idx)[0][:, -1].double(), dim=-1))  # (B, V)
@@ -64,6 +66,8 @@ def find_pairs(model: LanguageModel, val: Tokens, vocabulary: Vocabulary, count:
             continue
         apart = torch.cdist(probabilities[places], probabilities[places], p=1) / 2  # total variation distance
         furthest = int(apart.argmax())
+        if apart.flatten()[furthest] == 0:
+            continue  # the same text each time
         pair = [int(places[i]) for i in divmod(furthest, len(places))]
         best.append((-float(apart.flatten()[furthest]), sorted(pair)))
     return [
@@ -80,7 +84,7 @@ def attention_on(model: LanguageModel, val: Tokens, vocabulary: Vocabulary) -> d
         "text", "weights" (T, T) and "by_distance" (block_size,), the mean over the whole split; None for a model
         without attention.
     """
-    line = _a_line(val, vocabulary, model.block_size)
+    line = _a_line(val, vocabulary, min(_LONGEST_LINE, model.block_size))
     weights = model.attention(torch.from_numpy(line.astype(np.int64))[None])
     if weights is None:
         return None

@@ -13,6 +13,8 @@ from charlm.errors import CharlmError
 from charlm.models.contract import LanguageModel
 from charlm.tokens import Batch, Tokens, consecutive_windows
 
+_WINDOWS_CHANGED = 8  # in the check of causality
+
 
 @dataclass(frozen=True)
 class Score:
@@ -98,18 +100,17 @@ def _predict(model: LanguageModel, idx: Tensor, targets: Tensor) -> tuple[Tensor
 
 
 @torch.inference_mode()
-def check_causality(model: LanguageModel, tokens: Tokens, windows: int = 8) -> None:
+def check_causality(model: LanguageModel, tokens: Tokens) -> None:
     """Change the future of real text at every place, and demand that no logit of the past changes by a bit.
 
     Args:
         model: on the CPU.
-        tokens: real text (N,); its first `windows` windows are used.
-        windows: how many windows are changed at a time.
+        tokens: real text (N,), of which the first windows are used.
 
     Raises:
         CharlmError: naming the first place whose logits know the future.
     """
-    idx, _ = next(consecutive_windows(tokens[: windows * model.block_size + 1], model.block_size))
+    idx, _ = next(consecutive_windows(tokens[: _WINDOWS_CHANGED * model.block_size + 1], model.block_size))
     logits, _ = model(idx)  # (B, T, V)
     for cut in range(1, idx.shape[1]):
         changed = idx.clone()

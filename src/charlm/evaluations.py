@@ -7,13 +7,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from charlm import numerics, paths
+from charlm.errors import CharlmError
 from charlm.params import Section
 from charlm.settings import Compute, Seed, Train, all_distinct, jobs
+from charlm.vocabulary import Vocabulary
 from charlm.workers import Task, run_tasks
 
 log = logging.getLogger(__name__)
 
-_CONTEXTS = tuple(range(1, 9))  # of the Kneser-Ney models: the best on a text of this size lies within
+_CONTEXTS = tuple(range(1, 9))  # of the Kneser-Ney models: on tiny Shakespeare 6 is best
 
 
 ModelName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$")]
@@ -47,6 +49,13 @@ class Evaluate(Section):
     )
     sample_seed: Seed = Field(description="a whole number of 0 to 2^32 - 1")
 
+    def check_prompt(self, vocabulary: Vocabulary) -> None:
+        """Raise CharlmError when the prompt has a character that the models do not know."""
+        try:
+            vocabulary.encode(self.prompt)
+        except CharlmError as error:
+            raise CharlmError(f"evaluate.prompt: {error}") from None
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -67,21 +76,33 @@ class Evaluation:
 
 def evaluate_all(own: Evaluate, train: Train, compute: Compute) -> Evaluation:
     """Score all checkpoints and closed-form models; let the first seed's runs write and be looked into."""
+    for model in own.models:
+        if not paths.checkpoint(model, train.seeds[0]).parent.is_dir():
+            raise CharlmError(
+                f"evaluate.models names '{model}', and no stage has trained it: there is no checkpoints/{model}"
+            )
     tasks: dict[tuple[Any, ...], Task] = {}
 
-    def add(*key: Any, function: str, **arguments: Any) -> None:
-        tasks[key] = Task(f"charlm.one_evaluation:{function}", arguments | {"compute": compute.model_dump()})
+    def add(*key: Any, target: str, **arguments: Any) -> None:
+        tasks[key] = Task(target, arguments | {"compute": compute.model_dump()})
 
     # What takes longest comes first, so that no process is left with it at the end.
-    add("kneser_ney", function="score_kneser_ney", contexts=_CONTEXTS, block_size=train.block_size)
-    add("tables", function="score_tables", block_size=train.block_size)
+    add("kneser_ney", target="charlm.one_evaluation:score_kneser_ney", contexts=_CONTEXTS, block_size=train.block_size)
+    add("tables", target="charlm.one_evaluation:score_tables", block_size=train.block_size)
     checkpoints = {(model, seed): str(paths.checkpoint(model, seed)) for model in own.models for seed in train.seeds}
     for (model, seed), path in reversed(checkpoints.items()):
-        add("run", model, seed, function="score_checkpoint", checkpoint=path, block_length=own.block_length)
+        add(
+            "run",
+            model,
+            seed,
+            target="charlm.one_evaluation:score_checkpoint",
+            checkpoint=path,
+            block_length=own.block_length,
+        )
     first = {model: checkpoints[model, train.seeds[0]] for model in own.models}
     add(
         "context",
-        function="show_context",
+        target="charlm.one_evaluation:show_context",
         checkpoints_by_model=first,
         given_pairs=own.context_pairs,
         found_pairs=own.found_pairs,
@@ -90,7 +111,7 @@ def evaluate_all(own: Evaluate, train: Train, compute: Compute) -> Evaluation:
         add(
             "text",
             model,
-            function="sample_checkpoint",
+            target="charlm.one_evaluation:sample_checkpoint",
             checkpoint=path,
             prompt=own.prompt,
             length=own.length,

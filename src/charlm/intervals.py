@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
+_FEWEST_BLOCKS = 5  # fewer tell next to nothing of how blocks differ, and one would have no spread at all
 
 
 def t_interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -21,7 +22,7 @@ def t_interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 def block_bootstrap(
     sums: NDArray[np.float64], counts: NDArray[np.int64], *, resamples: int, seed: int
-) -> tuple[float, float]:
+) -> tuple[float, float] | None:
     """Return the percentile interval of a text's mean when its blocks are drawn anew, with replacement.
 
     Neighbouring characters are alike in topic and speaker, so whole blocks are drawn and not characters (Kunsch
@@ -32,7 +33,12 @@ def block_bootstrap(
         counts: (blocks,) of characters in each.
         resamples: how many texts are drawn.
         seed: of the draws.
+
+    Returns:
+        The interval; None for a text of fewer than 5 blocks.
     """
+    if len(sums) < _FEWEST_BLOCKS:
+        return None
     draw = np.random.Generator(np.random.Philox(key=[seed, 0]))
     chosen = draw.integers(0, len(sums), size=(resamples, len(sums)))
     means = sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)

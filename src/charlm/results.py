@@ -42,7 +42,7 @@ class Trained(Input):
     val_loss_sd: float | None = None
     val_loss_low: float | None = None  # of the t-interval of the mean over seeds
     val_loss_high: float | None = None
-    val_loss_full: float | None = None  # of the targets with a full context
+    val_loss_full: float | None = None  # each target predicted from block_size characters, or from all there are
     val_loss_full_sd: float | None = None
     val_bits: float
     val_perplexity: float

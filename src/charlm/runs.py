@@ -43,6 +43,7 @@ def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
 
     A run that was stopped carries on from its last evaluation; see `charlm.resume`.
     """
+    processes = jobs()  # before anything is touched: it may refuse
     checkpoints = {seed: paths.checkpoint(recipe.name, seed) for seed in train.seeds}
     states = {seed: paths.state(recipe.name, seed) for seed in train.seeds}
     tasks = [
@@ -73,7 +74,7 @@ def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
         try:
             curves = run_tasks(
                 tasks,
-                jobs=jobs(),
+                jobs=processes,
                 environment=numerics.environment(compute.numerics),
                 on_event=lambda index, event: _show(bar, train.seeds[index], event),
                 inherit=[lock],

@@ -16,9 +16,7 @@ def starting_text(prompt: str, vocabulary: Vocabulary) -> str:
 
 
 @torch.inference_mode()
-def generate(
-    model: LanguageModel, prompt: Tensor, *, length: int, temperature: float, seed: int, sample: int = 0
-) -> Iterator[int]:
+def generate(model: LanguageModel, prompt: Tensor, *, length: int, temperature: float, seed: int) -> Iterator[int]:
     """Yield `length` tokens that continue `prompt`, each drawn from the model's distribution.
 
     Args:
@@ -26,12 +24,11 @@ def generate(
         prompt: (T,) token ids, at least one; of what is there the last block_size are seen.
         length: how many tokens to draw.
         temperature: divides the logits; 0 takes the likeliest token.
-        seed: with `sample` and the place in the text it determines each draw.
-        sample: which text of this seed; its draws do not depend on how many others are drawn.
+        seed: with the place in the text it determines each draw.
     """
     # One uniform number per token and inversion of the cumulative distribution: the draws are those of a named
     # generator, where torch.multinomial's changed between versions.
-    draw = np.random.Generator(np.random.Philox(key=[seed, sample]))
+    draw = np.random.Generator(np.random.Philox(key=[seed, 0]))
     tokens: list[int] = prompt.tolist()
     for uniform in draw.random(length):
         idx = torch.tensor([tokens[-model.block_size :]], device=prompt.device)  # (1, T)

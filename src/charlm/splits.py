@@ -1,4 +1,7 @@
-"""Text -> vocabulary and the token files of its two splits."""
+"""Text read strictly, its ids cut by position into train and validation, and written as token files.
+
+`charlm.tokens` reads them; it needs torch, and the stage tokenize does not.
+"""
 
 from fractions import Fraction
 from pathlib import Path

@@ -18,7 +18,7 @@ from charlm.errors import CharlmError
 Tokens = NDArray[np.unsignedinteger[Any]]
 Batch = tuple[Tensor, Tensor]  # inputs (B, T) and the targets (B, S) of their last S places, S <= T, int64
 
-_WINDOWS_PER_BATCH = 256  # windows scored at a time; bounds memory, changes no loss
+_PLACES_PER_BATCH = 8192  # scored at a time, whatever the block_size; bounds memory, changes no loss
 
 
 def load(path: Path) -> Tokens:
@@ -76,8 +76,9 @@ def spread_windows(tokens: Tokens, block_size: int, count: int) -> Iterator[Batc
 
 
 def _batches(tokens: Tokens, starts: NDArray[np.int64], block_size: int) -> Iterator[Batch]:
-    for first in range(0, len(starts), _WINDOWS_PER_BATCH):
-        yield _gather(tokens, starts[first : first + _WINDOWS_PER_BATCH], block_size)
+    windows = max(1, _PLACES_PER_BATCH // block_size)
+    for first in range(0, len(starts), windows):
+        yield _gather(tokens, starts[first : first + windows], block_size)
 
 
 def _gather(tokens: Tokens, starts: NDArray[np.int64], block_size: int) -> Batch:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from charlm.errors import CharlmError
 from charlm.files import write_json
 
+_SHOWN = 200  # characters named in an error
+
 
 class Vocabulary:
     """The distinct characters of a text in code point order; a character's id is its place there.
@@ -74,7 +76,7 @@ class Vocabulary:
             place = int(unknown[0])
             raise CharlmError(
                 f"character {text[place]!r} at position {place} is not among the {len(self)} of the vocabulary; "
-                f"use only {''.join(self.characters[:200])!r}"
+                f"use only {''.join(self.characters[:_SHOWN])!r}{' and others' if len(self) > _SHOWN else ''}"
             )
         encoded: NDArray[np.unsignedinteger[Any]] = ids.astype(self.dtype)
         return encoded

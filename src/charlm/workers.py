@@ -6,6 +6,7 @@ place before a worker imports it.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -131,7 +132,11 @@ class _Worker:
                 return answer["result"]
             tell(answer["event"])
         status = self._process.wait()
-        raise CharlmError(f"a worker for {task.target} ended with status {status} and no result; run it again")
+        if status == -signal.SIGKILL:
+            why = "was killed, as a system short of memory does; try CHARLM_JOBS=1 or a smaller model"
+        else:
+            why = f"ended with status {status} and no result; run it again"
+        raise CharlmError(f"a worker for {task.target} {why}")
 
     def kill(self) -> None:
         self._process.kill()

@@ -76,6 +76,8 @@ def _imported_names(tree: ast.Module, module: str, *, is_package: bool) -> Itera
                 base = ".".join([*package[: len(package) + 1 - level], *([name] if name else [])]) if level else name
                 yield str(base)
                 yield from (f"{base}.{alias.name}" for alias in names)
+            case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]) if _TARGET.match(text):
+                raise AssertionError(f"{module}: the target {text}... is put together; write it out to be followed")
             case ast.Constant(value=str(text)) if target := _TARGET.fullmatch(text):
                 yield target[1]
 

@@ -91,3 +91,9 @@ def _path(out: str | dict[str, Any]) -> str:
 
 def _lies_in(path: str, outputs: set[str]) -> bool:
     return any(path == out or Path(path).is_relative_to(out) for out in outputs)
+
+
+def test_what_a_worker_is_told_to_do_is_a_dependency() -> None:
+    assert "src/charlm/one_evaluation.py" in code_of("evaluate")
+    assert "src/charlm/models/kneser_ney.py" in code_of("evaluate")
+    assert "src/charlm/one_run.py" in code_of("train_bigram")

@@ -96,7 +96,7 @@ class TestSentence:
 
     def test_one_model(self, render: Render) -> None:
         for page in render(metrics=one_model()).pages:
-            assert "Only bigram was trained: there is nothing to compare it with." in page.text
+            assert "Only bigram was evaluated: evaluate.models names no second one to compare it with." in page.text
 
 
 class TestFloor:

@@ -47,7 +47,7 @@ def attention_map(model: str, attention: Attention, styles: Styles, size: Size) 
     bar.ax.set_xticklabels(["0", "0.1", "0.25", "0.5", "1"], fontsize=SMALL)
     bar.ax.set_title("weight; each row sums to 1", fontsize=MEDIUM, loc="left")
     explanation = (
-        "A line of validation text. After each character, the weights it gives to itself and\n"
+        "A stretch of validation text. After each character, the weights it gives to itself and\n"
         "to those before it (␣ space, ↵ newline). Above the diagonal: the future, hidden."
     )
     lay_out(figure, axes, f"Where {model} looks", explanation)

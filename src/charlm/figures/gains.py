@@ -29,7 +29,7 @@ def gains(
     for name, values in ((baseline, [row.baseline for row in rows]), (model, [row.model for row in rows])):
         colour, marker = styles[name]
         losses.plot(values, places, color=colour, marker=marker, markersize=6.5, linestyle="", label=name, zorder=3)
-    losses.set_yticks(places, [drawable(characters.name(row.name)) if len(row.name) == 1 else row.name for row in rows])
+    losses.set_yticks(places, [_tick(row.name) for row in rows])
     for tick in losses.get_yticklabels()[len(kinds) :]:
         tick.set_fontfamily(APART)
     losses.set_ylim(places[-1] + 0.7, -0.7)
@@ -72,3 +72,11 @@ def gains(
     )
     lay_out(figure, losses, "Where the difference comes from", explanation)
     return figure
+
+
+def _tick(name: str) -> str:
+    """Return a kind as it is, and a character as it can be drawn: by its number where the font lacks it."""
+    if len(name) > 1:
+        return name
+    shown = characters.name(name)
+    return shown if drawable(shown) == shown else f"U+{ord(name):04X}"
