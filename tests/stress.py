@@ -193,7 +193,7 @@ def stress(
     """
     base = make(scratch / "base", text, scratch / "elsewhere")
     base.set(train__steps="80", train__seeds=f"[{', '.join(SEEDS)}]")
-    base.environment["SHELL"] = "/bin/sh"  # it becomes the stage, which so is DVC's child
+    base.environment["SHELL"] = "/bin/bash"  # it becomes the stage, which so is DVC's child
     base.run("dvc", "repro", "tokenize")
     arm(base)
     base.run("git", "add", "--all")
