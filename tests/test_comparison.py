@@ -196,3 +196,8 @@ def test_a_text_of_less_than_five_blocks_has_no_interval_over_it() -> None:
     found = summarise(runs)["difference"]
     assert found["text_low"] is found["text_high"] is None
     assert found["seeds_low"] is not None
+
+
+def test_an_infinite_loss_of_counts_is_left_out() -> None:
+    counts = {"unigram": {"train_loss": 3.0, "val_loss": math.inf, "val_loss_full": math.inf}}
+    assert summarise({"attention": scores([2.0])}, counts)["counts"] == {"unigram": {"train_loss": 3.0}}

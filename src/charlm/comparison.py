@@ -58,11 +58,16 @@ def summarise(
             "bigram_train_gap_min": round(min(gaps), _DIGITS),
         }
     return summary | {
-        "counts": {name: {key: round(loss, _DIGITS) for key, loss in row.items()} for name, row in counts.items()},
+        "counts": {name: _finite(row) for name, row in counts.items()},
         "tokens": {"train": any_score["train_tokens"], "val": any_score["val_tokens"]},
         "seeds": len(runs[baseline]),
         "block_size": len(any_score["breakdown"]["position_sums"]),
     }
+
+
+def _finite(row: Mapping[str, float]) -> dict[str, float]:
+    """Round the losses, and leave out an infinite one: of counts, where validation holds what train lacks."""
+    return {key: round(loss, _DIGITS) for key, loss in row.items() if math.isfinite(loss)}
 
 
 def by_position(runs: Mapping[str, Scores]) -> list[list[Any]]:
