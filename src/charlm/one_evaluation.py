@@ -132,7 +132,7 @@ def show_context(
         for found, some in ((False, given), (True, context.find_pairs(last, val, vocabulary, found_pairs)))
         for left, right in some
     ]
-    tell(f"{len(pairs)} pairs of texts that end alike compared")
+    tell(f"pairs of texts that end alike: {len(pairs)} compared")
     attention = {name: context.attention_on(model, val, vocabulary) for name, model in models.items()}
     headers = {name: checkpoints.load(Path(path))[0] for name, path in checkpoints_by_model.items()}
     return {

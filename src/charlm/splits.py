@@ -25,7 +25,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise CharlmError(
             f"{path} is not UTF-8 at byte {error.start} (0x{error.object[error.start]:02x}: {error.reason}); "
-            "convert it first, for instance with iconv -t utf-8"
+            "convert what data.sources or CHARLM_CORPUS names, for instance with iconv -f latin1 -t utf-8"
         ) from None
 
 
