@@ -1,7 +1,9 @@
 """Windows and batches hold what they should, and all of it."""
 
 import random
+import tracemalloc
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +60,12 @@ def test_a_batch_is_the_same_whatever_ran_before() -> None:
         torch.manual_seed(step)
         starts(1000, 8, step, 9, 3)
         assert starts(1000, 7, step, 4, 8) == expected[step]
+
+
+@given(seed=SEED, step=st.integers(0, 2**63), size=st.integers(1, 9), N=st.integers(10, 60_000))
+def test_a_batch_is_what_a_new_generator_draws(seed: int, step: int, size: int, N: int) -> None:
+    expected = np.random.Generator(np.random.Philox(key=[seed, step])).integers(0, N - 8, size=size)
+    assert starts(N, seed, step, size, 8) == expected.tolist()
 
 
 def test_another_seed_or_another_step_is_another_batch() -> None:
@@ -123,6 +131,28 @@ def test_windows_come_in_batches_that_fit_in_memory() -> None:
     assert max(len(idx) for idx, _ in spread_windows(text(60_000), 8, 7000)) <= 1024
 
 
+@pytest.mark.parametrize("windows", [consecutive_windows, lambda ids, T: spread_windows(ids, T, len(ids) // T)])
+def test_windows_are_cut_when_they_are_asked_for(
+    windows: Callable[[tokens.Tokens, int], Iterator[tokens.Batch]], tmp_path: Path
+) -> None:
+    """All the starts of a text of 100 GB at once would be 25 GB. The file is one: it has a length and no content."""
+    path = tmp_path / "train.npy"
+    with path.open("wb") as file:
+        header = {"descr": "|u1", "fortran_order": False, "shape": (10**11,)}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.truncate(file.tell() + 10**11)
+    ids = tokens.load(path)
+    assert len(ids) == 10**11
+    tracemalloc.start()
+    batches = windows(ids, 32)
+    for _ in range(3):
+        assert next(batches)[0].shape == (256, 32)
+    assert batch(ids, 1, 0, 32, 32)[0].shape == (32, 32)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**6
+
+
 def test_the_last_of_many_batches_has_16_bit_ids_as_they_are() -> None:
     ids = np.array([0, 40_000, 65_535], dtype=np.uint16)  # beyond a signed 16-bit number
     idx, targets = batch(ids, 1, 0, 1, 2)
@@ -145,15 +175,28 @@ def test_loaded_tokens_are_read_when_used(tmp_path: Path) -> None:
     assert loaded[-1] == 7
 
 
-@pytest.mark.parametrize("damage", ["empty", "header", "body", "text", "pickle"])
+@pytest.mark.parametrize(
+    "damage", ["empty", "header", "body", "text", "pickle", "zip", "no header", "numbers", "table"]
+)
 def test_a_file_that_holds_no_tokens_is_named(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "train.npy"
     whole = a_file(path)
     if damage == "pickle":
         np.save(path, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    elif damage == "numbers":
+        np.save(path, np.arange(100.0))
+    elif damage == "table":
+        np.save(path, np.zeros((10, 10), dtype=np.uint8))
     else:
         path.write_bytes(
-            {"empty": b"", "header": whole[:50], "body": whole[:-1], "text": b"First Citizen:\n" * 9}[damage]
+            {
+                "empty": b"",
+                "header": whole[:50],
+                "body": whole[:-1],
+                "text": b"First Citizen:\n" * 9,
+                "zip": b"PK\x03\x04" + whole,
+                "no header": whole.replace(b"}", b" "),
+            }[damage]
         )
     with pytest.raises(CharlmError, match=r"train\.npy is no token file; run `dvc repro tokenize`"):
         tokens.load(path)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charlm.errors import CharlmError
-from charlm.vocabulary import Vocabulary
+from charlm.vocabulary import Characters, Vocabulary
 
 TEXTS = st.text(min_size=1)
 
@@ -33,6 +33,46 @@ def test_an_id_is_the_place_among_the_sorted_distinct_characters(text: str) -> N
     assert list(vocabulary.characters) == ordered
     assert len(vocabulary) == len(ordered)
     assert vocabulary.encode(text).tolist() == [ordered.index(character) for character in text]
+
+
+@given(st.lists(st.text(max_size=5) | st.text(st.characters(codec="ascii"), max_size=5), max_size=8))
+def test_the_characters_of_a_text_in_pieces_are_those_of_the_whole(parts: list[str]) -> None:
+    characters = Characters()
+    for n, part in enumerate(parts, start=1):
+        characters.add(part)
+        assert characters.sorted() == sorted(set("".join(parts[:n])))
+
+
+@given(
+    known=st.text(st.characters(codec="ascii"), min_size=1) | TEXTS,
+    text=st.text(st.characters(codec="ascii"), max_size=8),
+)
+def test_ascii_takes_a_way_of_its_own_to_the_same_ids(known: str, text: str) -> None:
+    vocabulary = Vocabulary.of(known)
+    unknown = [place for place, character in enumerate(text) if character not in known]
+    if unknown:
+        with pytest.raises(CharlmError, match=rf" at position {unknown[0]} is not among"):
+            vocabulary.encode(text)
+    else:
+        assert vocabulary.encode(text).tolist() == [sorted(set(known)).index(character) for character in text]
+        assert vocabulary.encode(text).dtype == vocabulary.dtype
+
+
+def test_ascii_characters_have_the_type_of_the_others_beside_them() -> None:
+    vocabulary = Vocabulary.of(distinct_characters(300))
+    assert vocabulary.encode("abc").dtype == vocabulary.encode("ab\u0100").dtype == np.uint16
+
+
+@pytest.mark.parametrize("size", [254, 255, 256, 257, 65_535, 65_536])
+def test_a_character_that_is_new_has_no_id_where_a_type_has_just_enough_of_them(size: int) -> None:
+    characters = sorted(set(distinct_characters(size + 1)) - {"~"})
+    vocabulary = Vocabulary(characters)
+    assert len(vocabulary) == size
+    for new in "~", "\U0010ffff":
+        for text in new, "a" + new, characters[-1] + new:
+            with pytest.raises(CharlmError, match=rf"'.*' at position {len(text) - 1} is not among the {size} of"):
+                vocabulary.encode(text)
+    assert vocabulary.encode("a" + characters[-1]).tolist() == [characters.index("a"), size - 1]
 
 
 def test_an_empty_text_has_no_ids() -> None:

@@ -7,7 +7,13 @@ from pydantic import JsonValue
 
 _NAMES = {"\n": "newline", " ": "space", "\t": "tab", "\r": "carriage return"}
 _SIGNS = {"\n": "↵", " ": "␣", "\t": "⇥"}
-_CONTROL_PICTURES = {c: 0x2400 + c for c in range(0x20) if chr(c) not in "\t\n"} | {0x7F: 0x2421}
+_UNSEEN = "□"
+_CONTROL_PICTURES = (
+    {c: chr(0x2400 + c) for c in range(0x20) if chr(c) not in "\t\n"}
+    | {0x7F: "\u2421"}
+    # Unicode has no pictures of these, and they steer a terminal too: U+009B is ESC and [ in one.
+    | dict.fromkeys(range(0x80, 0xA0), _UNSEEN)
+)
 
 
 def name(character: str) -> str:
@@ -17,7 +23,7 @@ def name(character: str) -> str:
 
 def sign(character: str) -> str:
     """Return the character, or another one for one that cannot be seen by itself."""
-    return _SIGNS.get(character) or (character if _is_visible(character) else "□")
+    return _SIGNS.get(character) or (character if _is_visible(character) else _UNSEEN)
 
 
 def as_json(value: JsonValue) -> str:
@@ -27,7 +33,7 @@ def as_json(value: JsonValue) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return the text with its lines and tabs as they are, and other control characters as Unicode's pictures of them.
+    """Return the text with its lines and tabs as they are, and other control characters as Unicode's pictures or a box.
 
     A NUL would make the report a binary file to Git, and a carriage return would be changed by a checkout.
     """

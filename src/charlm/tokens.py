@@ -1,33 +1,35 @@
-"""Token files, and the windows and batches cut out of them.
+"""Tokens as the models see them: the windows and batches cut out of a token file.
 
 B batch, T time (block). A window of T predictions is T + 1 tokens long: the T inputs, and the T targets one
 place further on.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from charlm.errors import CharlmError
+from charlm.token_files import Tokens, load
 
-Tokens = NDArray[np.unsignedinteger[Any]]
+__all__ = [
+    "Batch",
+    "Tokens",
+    "batch",
+    "consecutive_windows",
+    "load",
+    "overlapping_windows",
+    "spread_windows",
+]
+
 Batch = tuple[Tensor, Tensor]  # inputs (B, T) and the targets (B, S) of their last S places, S <= T, int64
 
 _PLACES_PER_BATCH = 8192  # scored at a time, whatever the block_size; bounds memory, changes no loss
 
-
-def load(path: Path) -> Tokens:
-    """Map the tokens (N,) of a file into memory: pages are read when used, so a large file costs no memory."""
-    try:
-        tokens = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError):
-        raise CharlmError(f"{path} is no token file; run `dvc repro tokenize` to make it anew") from None
-    return np.asarray(tokens)  # a plain view of the map: indexing np.memmap itself is several times slower
+_PHILOX = np.random.Philox(key=[0, 0])
+_FRESH = _PHILOX.state  # a copy, and so unchanged by what is drawn
+_GENERATOR = np.random.Generator(_PHILOX)
 
 
 def batch(tokens: Tokens, seed: int, step: int, batch_size: int, block_size: int) -> Batch:
@@ -35,9 +37,8 @@ def batch(tokens: Tokens, seed: int, step: int, batch_size: int, block_size: int
 
     A pure function of its arguments: there is no generator whose state could be shifted or lost.
     """
-    draw = np.random.Generator(np.random.Philox(key=[seed, step]))
     # The last start leaves block_size + 1 tokens, so every window from the first to the last can be drawn.
-    starts = draw.integers(0, len(tokens) - block_size, size=batch_size)
+    starts = _draw(seed, step).integers(0, len(tokens) - block_size, size=batch_size)
     return _gather(tokens, starts, block_size)
 
 
@@ -47,7 +48,7 @@ def consecutive_windows(tokens: Tokens, block_size: int) -> Iterator[Batch]:
     The last batch is (1, R) with R <= block_size when the text does not divide.
     """
     full, ragged = divmod(len(tokens) - 1, block_size)
-    yield from _batches(tokens, np.arange(full) * block_size, block_size)
+    yield from _batches(tokens, range(0, full * block_size, block_size), block_size)
     if ragged:
         yield _gather(tokens, np.array([full * block_size]), ragged)
 
@@ -60,8 +61,7 @@ def overlapping_windows(tokens: Tokens, block_size: int, context: int) -> Iterat
     last = max(len(tokens) - 1 - block_size, 0)  # the start of the window that ends with the text
     yield _gather(tokens, np.array([0]), min(block_size, len(tokens) - 1))
     stride = block_size - context + 1
-    starts = np.arange(stride, last + 1, stride)
-    for idx, targets in _batches(tokens, starts, block_size):
+    for idx, targets in _batches(tokens, range(stride, last + 1, stride), block_size):
         yield idx, targets[:, -stride:]
     if ragged := last % stride:
         idx, targets = _gather(tokens, np.array([last]), block_size)
@@ -72,13 +72,32 @@ def spread_windows(tokens: Tokens, block_size: int, count: int) -> Iterator[Batc
     """Yield `count` non-overlapping windows spread evenly over the text (all of them, if it has fewer)."""
     full = (len(tokens) - 1) // block_size
     count = min(count, full)
-    yield from _batches(tokens, np.arange(count) * full // count * block_size, block_size)
+    for numbers in _portions(range(count), block_size):
+        yield _gather(tokens, numbers * full // count * block_size, block_size)
 
 
-def _batches(tokens: Tokens, starts: NDArray[np.int64], block_size: int) -> Iterator[Batch]:
+def _draw(seed: int, step: int) -> np.random.Generator:
+    """Return Generator(Philox(key=[seed, step])) as if it were new.
+
+    It is always the same one, with its key changed: making one, which asks the system for randomness that it then
+    does not use, takes as long as the rest of a batch.
+    """
+    _FRESH["state"]["key"][:] = seed, step
+    _PHILOX.state = _FRESH
+    return _GENERATOR
+
+
+def _batches(tokens: Tokens, starts: range, block_size: int) -> Iterator[Batch]:
+    for portion in _portions(starts, block_size):
+        yield _gather(tokens, portion, block_size)
+
+
+def _portions(numbers: range, block_size: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the numbers of windows, as many at a time as fit: all at once they may be more than the memory holds."""
     windows = max(1, _PLACES_PER_BATCH // block_size)
-    for first in range(0, len(starts), windows):
-        yield _gather(tokens, starts[first : first + windows], block_size)
+    for first in range(0, len(numbers), windows):
+        portion = numbers[first : first + windows]
+        yield np.arange(portion.start, portion.stop, portion.step)
 
 
 def _gather(tokens: Tokens, starts: NDArray[np.int64], block_size: int) -> Batch:

@@ -1,0 +1,207 @@
+"""What is large stays within bounds: a long text, and one with thousands of different characters.
+
+Each runs in a process that may have only so much memory of its own (files that it maps do not count).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from charlm import numerics, one_run, paths, tokens
+from charlm.adamw import AdamW
+from charlm.errors import CharlmError
+from charlm.models.attention import AttentionLanguageModel
+from charlm.models.bigram import BigramLanguageModel
+from charlm.vocabulary import Vocabulary
+
+ROOT = Path(__file__).resolve().parent.parent
+MB = 10**6
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process to RLIMIT_DATA")
+
+LIMITED = """
+import resource
+resource.setrlimit(resource.RLIMIT_DATA, ({limit}, {limit}))
+{program}
+"""
+
+
+def run(program: str, folder: Path, limit: int) -> "subprocess.CompletedProcess[str]":
+    """Run `program` in `folder` with at most `limit` bytes of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", LIMITED.format(limit=limit, program=program)],
+        cwd=folder,
+        env=os.environ | numerics.environment("native") | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+    )
+
+
+# --- a text of 200 MB -------------------------------------------------------------------------------------------
+
+TOKENIZE = 200 * MB  # it takes 85, of which 65 before it begins
+TOTAL = 200 * MB
+CHARACTERS = {
+    "ascii": "\n !,.:;?ABCDEFGHIabcdefghijklmnopqrstuvwxyz",
+    "mixed": "\n abcdefghij" + "éüßжш→你好世界😀𝄞",  # of one to four bytes
+    "thousands": "".join(map(chr, range(0x4E00, 0x4E00 + 5000))),
+}
+
+
+@linux
+@pytest.mark.parametrize("kind", CHARACTERS)
+def test_a_text_of_200_mb_is_tokenized_in_little_memory(kind: str, tmp_path: Path) -> None:
+    characters = CHARACTERS[kind]
+    # No power of two, so that pieces end everywhere in it, and within characters too.
+    ids = np.random.default_rng(1).integers(0, len(characters), 300_007)
+    part = "".join(characters[i] for i in ids)
+    content = part.encode()
+    times = TOTAL // len(content) + 1
+    paths_here = {name: tmp_path / getattr(paths, name) for name in ("CORPUS", "TRAIN_TOKENS", "VAL_TOKENS")}
+    paths_here["CORPUS"].parent.mkdir(parents=True)
+    with paths_here["CORPUS"].open("wb") as file:
+        for _ in range(times):
+            file.write(content)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+
+    done = run("import stages.tokenize; stages.tokenize.main()", tmp_path, TOKENIZE)
+    assert done.returncode == 0, done.stderr
+
+    vocabulary = Vocabulary.load(tmp_path / paths.VOCABULARY)
+    assert list(vocabulary.characters) == sorted(set(characters))
+    expected = vocabulary.encode(part)
+    train, val = tokens.load(paths_here["TRAIN_TOKENS"]), tokens.load(paths_here["VAL_TOKENS"])
+    length = times * len(part)
+    assert (len(train), len(val)) == (length * 9 // 10, length - length * 9 // 10)
+    for split, offset in ((train, 0), (val, len(train))):  # every single token
+        for start in range(0, len(split), len(part)):
+            found = split[start : start + len(part)]
+            assert np.array_equal(found, np.roll(expected, -(offset % len(part)))[: len(found)]), start
+    for path in paths_here.values():  # pytest keeps the folders of its last three runs
+        path.unlink()
+
+
+@linux
+def test_that_memory_is_too_little_for_the_text_at_once(tmp_path: Path) -> None:
+    """Otherwise the test above would show nothing."""
+    (tmp_path / "corpus.txt").write_bytes(b"ab" * (TOTAL // 2))
+    done = run("import stages.tokenize, pathlib; pathlib.Path('corpus.txt').read_bytes()", tmp_path, TOKENIZE)
+    assert done.stderr.endswith("MemoryError\n")
+
+
+# --- thousands of characters ------------------------------------------------------------------------------------
+
+V = 5000
+TRAIN = 1500 * MB  # 200 before it begins, and the 900 that it says
+
+TRAINING = """
+import json
+from charlm import one_run
+one_run.train_one(
+    model="charlm.models.bigram:BigramLanguageModel", shape={}, learning_rate=0.01, seed=1, corpus_sha256="",
+    checkpoint="a", state="a.state", compute={"device": "cpu", "numerics": "native"},
+    tell=lambda event: print(json.dumps(event)),
+    budget={"batch_size": 32, "block_size": 32, "steps": 6, "eval_interval": 3},
+)
+"""
+
+
+@pytest.fixture
+def chinese(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with tokens of V different characters."""
+    monkeypatch.chdir(tmp_path)
+    Vocabulary([chr(0x4E00 + i) for i in range(V)]).save(paths.VOCABULARY)
+    text = np.random.default_rng(1).integers(0, V, 6000).astype(np.uint16)
+    np.save(paths.TRAIN_TOKENS, text[:5000])
+    np.save(paths.VAL_TOKENS, text[5000:])
+    return tmp_path
+
+
+@linux
+def test_a_bigram_table_of_5000_characters_trains_in_the_memory_that_it_says(chinese: Path) -> None:
+    done = run(TRAINING, chinese, TRAIN)
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    (note,) = [event["note"] for event in events if "note" in event]
+    assert note.startswith("to train the model's 25,000,000 parameters takes 900 MB")
+    points = [event["point"] for event in events if "point" in event]
+    assert [point["step"] for point in points] == [0, 3, 6]
+    assert points[-1]["train_loss"] < points[0]["train_loss"]
+
+
+def test_a_step_touches_no_row_that_the_batch_has_not_met() -> None:
+    """Neither moved nor decayed, and the gradient has no place for it."""
+    torch.manual_seed(1)
+    model = BigramLanguageModel(vocab_size=V, block_size=32)
+    before = model.token_embedding_table.weight.detach().clone()
+    optimizer = AdamW(model.parameters())
+    idx, targets = torch.randint(V, (2, 4, 32))
+    loss = model.loss(idx, targets)
+    (gradient,) = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+    assert gradient.is_sparse
+    assert gradient.coalesce().indices()[0].tolist() == sorted(set(idx.flatten().tolist()))
+    optimizer.step(loss, 0.01)
+    moved = (model.token_embedding_table.weight != before).any(dim=1)
+    assert sorted(set(idx.flatten().tolist())) == torch.nonzero(moved).flatten().tolist()
+
+
+# --- what is said of memory before it is taken ------------------------------------------------------------------
+
+
+def said(build: Any) -> list[str]:
+    lines: list[str] = []
+    one_run._check_memory(build, lines.append)
+    return lines
+
+
+@pytest.mark.parametrize(("vocab_size", "megabytes"), [(65, None), (1666, None), (1667, 100), (5000, 900)])
+def test_a_model_that_takes_more_than_100_mb_is_spoken_of(vocab_size: int, megabytes: int | None) -> None:
+    expected = (
+        f"to train the model's {vocab_size**2:,} parameters takes {megabytes} MB, in each of the processes side by "
+        "side (CHARLM_JOBS says how many)"
+    )
+    found = said(lambda: BigramLanguageModel(vocab_size=vocab_size, block_size=8))
+    assert found == ([expected] if megabytes else [])
+
+
+@pytest.mark.parametrize("memory", [0, 899 * MB])
+def test_a_model_that_takes_more_than_the_machine_has_is_refused_with_both_figures(
+    memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_run, "_memory", lambda: memory)
+    with pytest.raises(CharlmError) as caught:
+        said(lambda: BigramLanguageModel(vocab_size=5000, block_size=8))
+    assert str(caught.value) == (
+        f"to train the model's 25,000,000 parameters takes 900 MB, and this machine has {memory // MB} MB; take a text "
+        "with fewer distinct characters, or a smaller model"
+    )
+
+
+def test_a_model_that_takes_what_the_machine_has_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_run, "_memory", lambda: 900 * MB)
+    assert len(said(lambda: BigramLanguageModel(vocab_size=5000, block_size=8))) == 1
+
+
+def test_to_ask_takes_no_memory_and_no_random_number() -> None:
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    with pytest.raises(CharlmError, match=r"takes [\d,]+ MB, and this machine has"):
+        said(lambda: BigramLanguageModel(vocab_size=1_112_064, block_size=8))  # all of Unicode: 5 TB
+    said(lambda: AttentionLanguageModel(vocab_size=65, block_size=32, n_embd=32, head_size=32))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_machines_memory_is_what_it_has() -> None:
+    if not Path("/proc/meminfo").exists():
+        pytest.skip("only Linux tells it there")
+    kilobytes = int(Path("/proc/meminfo").read_text(encoding="utf-8").split()[1])
+    assert one_run._memory() == pytest.approx(kilobytes * 1024, rel=0.05)
