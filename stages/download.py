@@ -7,8 +7,9 @@ from typing import ClassVar
 from pydantic import Field, PositiveInt
 
 from charlm import corpus, paths
-from charlm.console import run
 from charlm.params import Section, load
+from charlm.sources import Source
+from charlm.stage import run
 
 
 class Data(Section):
@@ -17,9 +18,10 @@ class Data(Section):
     section: ClassVar[str] = "data"
     sha256: str | None = Field(pattern=r"^[0-9a-f]{64}$", description="64 lower-case hexadecimal digits, or null")
     max_bytes: PositiveInt = Field(description="a whole number of bytes above 0")
-    sources: tuple[corpus.Source, ...] = Field(
+    sources: tuple[Source, ...] = Field(
         min_length=1,
-        description="one or more of {url: https://...} and {wheel: name==version, members: [paths inside it]}",
+        description="one or more of {url: https://...}, {wheel: name==version, members: [paths inside it]}, "
+        "{file: texts/...} and {folder: texts/..., pattern: '*.txt'}",
     )
 
 

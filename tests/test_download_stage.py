@@ -80,7 +80,7 @@ def test_every_source_fails(home: Path, server: Server) -> None:
     assert line.startswith(f"error: no source has the text: {first}: HTTP status 404; {second}: 6 bytes with SHA-256 ")
     assert line.endswith(
         f"Set CHARLM_CORPUS=<file> to a local copy with SHA-256 {SHA256}, "
-        "or change data.sources, data.sha256 or data.max_bytes in params.yaml"
+        "or change data.sources, data.sha256 (null takes any text) or data.max_bytes in params.yaml"
     )
     assert corpus_of(home) == b"old"
 
@@ -115,7 +115,21 @@ def test_without_a_hash_the_one_found_is_logged(home: Path, tmp_path: Path) -> N
     local.write_bytes(TEXT)
     done = download(home, local)
     assert done.returncode == 0
-    assert done.stderr.startswith(f"sha256 {SHA256} is what was found; pin it as data.sha256 in params.yaml\n")
+    assert done.stderr.startswith(f"sha256 {SHA256} is what was found; data.sha256 in params.yaml can pin it\n")
+
+
+def test_a_folder_of_own_texts(home: Path) -> None:
+    write_params(home, sources=[{"folder": "texts", "pattern": "*.txt"}])
+    (home / "texts").mkdir()
+    (home / "texts" / "2.txt").write_bytes(TEXT[700:])
+    (home / "texts" / "1.txt").write_bytes(TEXT[:700])
+    done = download(home)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == (
+        "texts/*.txt: 2 files joined, from texts/1.txt to texts/2.txt\n"
+        f"data/raw/corpus.txt: {len(TEXT)} bytes from texts/*.txt\n"
+    )
+    assert corpus_of(home) == TEXT
 
 
 def stopped_amid_the_body(home: Path, server: Server, by: signal.Signals) -> tuple[int, str]:
@@ -147,7 +161,11 @@ def test_a_kill_leaves_the_old_text_and_the_next_run_mends(home: Path, server: S
 
 
 GOOD_WHEEL = {"wheel": "play==1.0", "members": ["a.txt"]}
-WANTED_SOURCES = "one or more of {url: https://...} and {wheel: name==version, members: [paths inside it]}"
+WANTED_SOURCES = (
+    "one or more of {url: https://...}, {wheel: name==version, members: [paths inside it]}, "
+    "{file: texts/...} and {folder: texts/..., pattern: '*.txt'}"
+)
+IN_TEXTS = "a text of one's own lies in texts/, and nothing of its path begins with a dot"
 
 
 @pytest.mark.parametrize(
@@ -160,11 +178,29 @@ WANTED_SOURCES = "one or more of {url: https://...} and {wheel: name==version, m
         ({"sources": []}, f"data.sources is []; it wants {WANTED_SOURCES}"),
         ({"sources": ["https://localhost/"]}, f"is 'https://localhost/'; it wants {WANTED_SOURCES}"),
         ({"sources": [{"url": "ftp://localhost/"}]}, f"is 'ftp://localhost/'; it wants {WANTED_SOURCES}"),
-        ({"sources": [GOOD_WHEEL, {"wheel": "play==1.0"}]}, "data.sources.1.wheel.members is missing; it wants one"),
-        ({"sources": [{**GOOD_WHEEL, "wheel": "play>=1"}]}, "data.sources.0.wheel.wheel is 'play>=1'; it wants"),
-        ({"sources": [{**GOOD_WHEEL, "members": []}]}, "data.sources.0.wheel.members is []; it wants one or more of"),
-        ({"sources": [{**GOOD_WHEEL, "members": ["../a"]}]}, "data.sources.0.wheel.members.0 is '../a'; it wants"),
-        ({"sources": [{**GOOD_WHEEL, "url": "https://localhost/"}]}, "data.sources.0.wheel.url is not a known key"),
+        ({"sources": [GOOD_WHEEL, {"wheel": "play==1.0"}]}, "data.sources.1.members is missing; it wants one"),
+        ({"sources": [{**GOOD_WHEEL, "wheel": "play>=1"}]}, "data.sources.0.wheel is 'play>=1'; it wants"),
+        ({"sources": [{**GOOD_WHEEL, "members": []}]}, "data.sources.0.members is []; it wants one or more of"),
+        (
+            {"sources": [{**GOOD_WHEEL, "members": ["../a"]}]},
+            "data.sources.0.members.0 is '../a'; a member is a relative path",
+        ),
+        ({"sources": [{**GOOD_WHEEL, "url": "https://localhost/"}]}, "data.sources.0.url is not a known key"),
+        ({"sources": [{"file": "mine.txt"}]}, f"data.sources.0.file is 'mine.txt'; {IN_TEXTS}"),
+        ({"sources": [{"file": "/texts/a.txt"}]}, f"data.sources.0.file is '/texts/a.txt'; {IN_TEXTS}"),
+        ({"sources": [{"file": "texts/../a.txt"}]}, f"data.sources.0.file is 'texts/../a.txt'; {IN_TEXTS}"),
+        ({"sources": [{"file": "texts/.hidden"}]}, f"data.sources.0.file is 'texts/.hidden'; {IN_TEXTS}"),
+        ({"sources": [{"folder": "texts"}]}, "data.sources.0.pattern is missing; it wants"),
+        ({"sources": [{"folder": ".", "pattern": "*"}]}, f"data.sources.0.folder is '.'; {IN_TEXTS}"),
+        (
+            {"sources": [{"folder": "texts", "pattern": "../*"}]},
+            "data.sources.0.pattern is '../*'; a pattern names files below",
+        ),
+        ({"sources": [{"folder": "texts", "pattern": "/etc/*"}]}, "data.sources.0.pattern is '/etc/*'"),
+        (
+            {"sources": [{"folder": "texts", "pattern": ""}]},
+            "data.sources.0.pattern is ''; a pattern names files below",
+        ),
     ],
 )
 def test_a_bad_setting_is_named(home: Path, changes: dict[str, Any], message: str) -> None:
