@@ -121,6 +121,14 @@ CURVE = "seed,step,train_loss,val_loss\n" + "".join(
 )
 
 
+# What differs where train.block_size is 1.
+ONE_CHARACTER_IN_SIGHT: dict[str, Any] = {
+    "metrics": METRICS | {"block_size": 1},
+    "positions": {"bigram": [2.4871], "attention": [2.4912]},
+    "attention": {"attention": {"text": "A", "weights": [[1.0]], "by_distance": [1.0]}},
+}
+
+
 def write_results(root: Path, **changed: Any) -> None:
     """Write all that the plot stage reads under `root`; a keyword (metrics, pairs, ...) replaces the example."""
     found: dict[str, Any] = {

@@ -113,10 +113,10 @@ def test_rewriting_without_a_change_is_no_damage(path: Path) -> None:
     assert content(path) == saved
 
 
-@pytest.mark.parametrize("number", [0, 2, "1", None])
+@pytest.mark.parametrize("number", [0, 1, "2", None])
 def test_another_format_is_refused_with_both_numbers(path: Path, number: object) -> None:
     rewrite(path, lambda said: said["header"].update(format=number))
-    assert f"has checkpoint format {number}, this program reads 1" in error(path)
+    assert f"has checkpoint format {number}, this program reads 2" in error(path)
 
 
 @pytest.mark.parametrize(

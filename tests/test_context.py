@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from charlm import context
 from charlm.context import attention_on, compare_pair, find_pairs
 from charlm.errors import CharlmError
 from charlm.models.attention import AttentionLanguageModel
@@ -116,10 +117,20 @@ def test_the_mean_by_distance_is_over_all_windows(models: dict[str, LanguageMode
     assert shown["by_distance"] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 3, 1000])
 @pytest.mark.parametrize(
-    ("text", "line"), [("abcabc" * 6, "abcabcabcabc"), ("ab\nabcabcabcabcabcab\nab", "abcabcabcabc")]
+    ("text", "line"),
+    [
+        ("abcabc" * 6, "abcabcabcabc"),
+        ("ab\nabcabcabcabcabcab\nab", "abcabcabcabc"),
+        ("\nab\nbcabcabcabcabc", "bcabcabcabca"),
+        ("ab\nabc\nab\na\nb\nab", "ab\nabc\nab\na\n"),
+    ],
 )
-def test_a_text_without_a_line_that_is_long_enough_is_shown_from_its_start(text: str, line: str) -> None:
+def test_the_first_line_that_is_long_enough_is_shown_or_the_start_of_the_text(
+    monkeypatch: pytest.MonkeyPatch, text: str, line: str, at_once: int
+) -> None:
+    monkeypatch.setattr(context, "_SEARCHED_AT_ONCE", at_once)
     vocabulary = Vocabulary.of(text)
     model = AttentionLanguageModel(vocab_size=len(vocabulary), block_size=T, n_embd=4, head_size=4).eval()
     shown = attention_on(model, vocabulary.encode(text), vocabulary)

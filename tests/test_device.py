@@ -60,13 +60,33 @@ def test_portable_numbers_stop_in_a_process_that_was_not_pinned() -> None:
 
 
 @pytest.mark.skipif(not X86, reason="the pin is for x86-64 processors")
-@pytest.mark.parametrize("mode", [None, "AVX2"])
-def test_portable_numbers_stop_where_only_matrix_products_were_not_pinned(mode: str | None) -> None:
-    pins = {name: value for name, value in numerics.environment("portable").items() if name != "MKL_CBWR"}
-    found = computing("settle('cpu', 'portable')", pins | ({"MKL_CBWR": mode} if mode else {}))
+@pytest.mark.parametrize(
+    ("name", "mode", "wanted"),
+    [
+        ("MKL_CBWR", None, "COMPATIBLE"),
+        ("MKL_CBWR", "AVX2", "COMPATIBLE"),
+        ("OPENBLAS_CORETYPE", None, "Haswell"),
+        ("OPENBLAS_CORETYPE", "Zen", "Haswell"),
+    ],
+)
+def test_portable_numbers_stop_where_only_matrix_products_were_not_pinned(
+    name: str, mode: str | None, wanted: str
+) -> None:
+    pins = {key: value for key, value in numerics.environment("portable").items() if key != name}
+    found = computing("settle('cpu', 'portable')", pins | ({name: mode} if mode else {}))
     assert found == (
-        f"error: MKL_CBWR is {mode or 'not set'}, not COMPATIBLE, so the numbers would differ from other machines'; "
+        f"error: {name} is {mode or 'not set'}, not {wanted}, so the numbers would differ from other machines'; "
         "set compute.numerics to native to accept that\n"
+    )
+
+
+@pytest.mark.skipif(not X86, reason="the pin is for x86-64 processors")
+def test_portable_numbers_stop_where_numpy_was_there_before_the_pins() -> None:
+    pins = numerics.environment("portable") | {"OPENBLAS_CORETYPE": "Nehalem"}
+    late = "import numpy, os; os.environ['OPENBLAS_CORETYPE'] = 'Haswell'; settle('cpu', 'portable')"
+    assert computing(late, pins) == (
+        "error: numpy was loaded before OPENBLAS_CORETYPE was set, and computes with Nehalem, not Haswell, so the "
+        "numbers would differ from other machines'; set compute.numerics to native to accept that\n"
     )
 
 
@@ -78,10 +98,20 @@ def test_portable_numbers_are_had_in_a_pinned_process_on_one_thread_whatever_it_
     assert found == "cpu 1 True\n"
 
 
+def test_the_compiler_of_torch_is_not_loaded() -> None:
+    """Nothing here is compiled, and loading it takes longer than torch itself."""
+    found = computing("settle('cpu', 'native'); import sys; print('torch._inductor' in sys.modules)", {})
+    assert found == "False\n"
+
+
 def test_the_pins_are_those_that_make_processors_agree() -> None:
     portable, native = numerics.environment("portable"), numerics.environment("native")
-    assert portable.items() - native.items() == {("ATEN_CPU_CAPABILITY", "avx2"), ("MKL_CBWR", "COMPATIBLE")}
-    assert native.items() >= {("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1")}
+    assert portable.items() - native.items() == {
+        ("ATEN_CPU_CAPABILITY", "avx2"),
+        ("MKL_CBWR", "COMPATIBLE"),
+        ("OPENBLAS_CORETYPE", "Haswell"),
+    }
+    assert native.items() >= {("OMP_NUM_THREADS", "1"), ("MKL_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")}
     assert native.items() <= portable.items()
 
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from charlm import evaluation
 from charlm.errors import CharlmError
 from charlm.evaluation import break_down, check_causality, score
 from charlm.models.attention import AttentionLanguageModel
@@ -107,6 +109,58 @@ def test_the_score_does_not_depend_on_how_windows_are_batched(cuts: set[int], or
         assert (parts.accuracy, parts.tokens) == (whole.accuracy, whole.tokens)
 
 
+@pytest.mark.parametrize("at_once", [1, V * T, 3 * V * T + 1, 1 << 22])
+def test_the_score_does_not_depend_on_how_many_logits_are_made_at_a_time(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = score(attention(), consecutive_windows(TEXT, T), CPU), break_down(attention(), TEXT, 30, CPU)
+    sizes = []
+
+    class Watched(AttentionLanguageModel):
+        """The same model, which notes how many logits it is asked for."""
+
+        def logits(self, idx: torch.Tensor) -> torch.Tensor:
+            sizes.append(idx.numel() * V)
+            return super().logits(idx)
+
+    watched = Watched(vocab_size=V, block_size=T, n_embd=5, head_size=4)
+    watched.load_state_dict(attention().state_dict())
+    monkeypatch.setattr(evaluation, "_LOGITS_AT_ONCE", at_once)
+    parts = score(watched, consecutive_windows(TEXT, T), CPU), break_down(watched, TEXT, 30, CPU)
+    assert max(sizes) <= max(at_once, V * T), "and a window is never cut"
+    assert sum(sizes) == 2 * 100 * V
+    assert parts[0].loss == pytest.approx(whole[0].loss, rel=1e-6)
+    assert (parts[0].accuracy, parts[0].tokens) == (whole[0].accuracy, whole[0].tokens)
+    for name, sums in asdict(whole[1]).items():
+        assert getattr(parts[1], name) == pytest.approx(sums, rel=1e-5)
+
+
+@pytest.mark.parametrize("context", [1, 2])
+def test_a_model_that_sees_one_token_is_scored_by_its_table_to_the_same_bits(context: int) -> None:
+    """Where `context` says more than the truth, each place is asked for its own row."""
+    model = bigram()
+    model.context = context
+    found = [
+        score(model, windows, CPU) for windows in (consecutive_windows(TEXT, T), overlapping_windows(TEXT, T, context))
+    ]
+    table = torch.log_softmax(model.token_embedding_table.weight.double(), dim=-1).detach()
+    losses = [-table[a, b].item() for a, b in pairwise(TEXT.tolist())]
+    hits = [int(table[a].argmax()) == b for a, b in pairwise(TEXT.tolist())]
+    assert [one.accuracy for one in found] == [sum(hits) / 100] * 2
+    assert [one.loss for one in found] == [pytest.approx(math.fsum(losses) / 100, rel=1e-15)] * 2
+    by_token = break_down(model, TEXT, 30, CPU).token_sums
+    wanted = [math.fsum(loss for loss, b in zip(losses, TEXT[1:], strict=True) if b == token) for token in range(V)]
+    assert by_token == pytest.approx(wanted, rel=1e-14)
+
+
+def test_no_more_logits_are_made_at_a_time_than_fit_where_there_are_many_tokens() -> None:
+    """32 windows of 8 places and 65,536 tokens each would be 134 million logits."""
+    idx = torch.zeros(32, 8, dtype=torch.int64)
+    batches = list(evaluation._within_memory([(idx, idx)], vocab_size=1 << 16))
+    assert [len(part) for part, _ in batches] == [8] * 4
+    assert [len(part) for part, _ in evaluation._within_memory([(idx, idx)], vocab_size=65)] == [32]
+
+
 def test_a_short_batch_weighs_as_much_as_its_tokens() -> None:
     model = bigram()
     with torch.no_grad():
@@ -151,6 +205,18 @@ def test_a_model_without_a_mask_is_found() -> None:
     model.head.mask.zero_()
     with pytest.raises(CharlmError, match=r"is not causal: .* from position 1 on.*; mend the model's mask$"):
         check_causality(model, TEXT)
+
+
+def test_a_long_window_is_changed_at_a_bounded_number_of_places() -> None:
+    passes = []
+
+    class Watched(BigramLanguageModel):
+        def logits(self, idx: torch.Tensor) -> torch.Tensor:
+            passes.append(len(idx))
+            return super().logits(idx)
+
+    check_causality(Watched(vocab_size=V, block_size=100), np.tile(TEXT, 10))
+    assert 40 < len(passes) <= 65
 
 
 def test_a_leak_in_a_single_window_is_found() -> None:

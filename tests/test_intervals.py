@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from charlm import intervals
 from charlm.intervals import block_bootstrap, t_interval, t_quantile
 
 
@@ -57,6 +58,16 @@ def test_the_bootstrap_is_the_same_each_time_and_another_for_another_seed() -> N
     sums, counts = np.arange(50.0), np.full(50, 7)
     assert block_bootstrap(sums, counts, resamples=300, seed=1) == block_bootstrap(sums, counts, resamples=300, seed=1)
     assert block_bootstrap(sums, counts, resamples=300, seed=1) != block_bootstrap(sums, counts, resamples=300, seed=2)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 50, 120, 10_000])
+def test_the_bootstrap_is_the_same_however_many_texts_are_drawn_at_once(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    sums, counts = np.arange(50.0), np.full(50, 7)
+    whole = block_bootstrap(sums, counts, resamples=101, seed=1)
+    monkeypatch.setattr(intervals, "_DRAWN_AT_ONCE", at_once)
+    assert block_bootstrap(sums, counts, resamples=101, seed=1) == whole
 
 
 def test_its_width_is_that_of_the_standard_error_of_blocks() -> None:

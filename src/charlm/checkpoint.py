@@ -17,7 +17,7 @@ from charlm.files import write_bytes
 from charlm.models.contract import LanguageModel
 from charlm.vocabulary import Vocabulary
 
-_FORMAT = 1
+_FORMAT = 2
 _UNTOLD: Mapping[str, float] = MappingProxyType({})
 _KEY = "charlm"  # one metadata entry only: with several, safetensors writes them in an order that varies
 
@@ -31,20 +31,28 @@ class Header:
         shape: the arguments that build the model.
         characters: the vocabulary, in id order.
         training: how it was trained, for the reader's sake.
+        corpus_sha256: of the text it was trained on, for the reader's sake.
     """
 
     model: str
     shape: dict[str, int]
     characters: list[str]
     training: dict[str, float]
+    corpus_sha256: str
     format: int = _FORMAT
 
 
-def save(path: Path, model: LanguageModel, vocabulary: Vocabulary, training: Mapping[str, float] = _UNTOLD) -> None:
+def save(
+    path: Path,
+    model: LanguageModel,
+    vocabulary: Vocabulary,
+    training: Mapping[str, float] = _UNTOLD,
+    corpus_sha256: str = "",
+) -> None:
     """Write the weights of `model` atomically; the bytes depend on the arguments alone."""
     weights = {name: weight.detach().cpu().contiguous() for name, weight in model.state_dict().items()}
     name = type(model).__module__.rpartition(".")[2]
-    header = Header(name, model.shape, list(vocabulary.characters), dict(training))
+    header = Header(name, model.shape, list(vocabulary.characters), dict(training), corpus_sha256)
     metadata = {"header": asdict(header), "sha256": _digest(header, weights)}
     write_bytes(path, safetensors.torch.save(weights, {_KEY: json.dumps(metadata, sort_keys=True)}))
 

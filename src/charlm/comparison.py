@@ -14,7 +14,7 @@ from charlm.intervals import block_bootstrap, t_interval
 
 Scores = Sequence[Mapping[str, Any]]  # one per seed, in the same order of seeds for every model
 
-_MAX_LOSS = 700.0  # nats; exp of not much more is beyond any float
+MAX_LOSS = 700.0  # nats; exp of not much more is beyond any float
 _DIGITS = 6  # far beyond the spread over seeds, and short enough for a diff to read well
 
 
@@ -123,7 +123,7 @@ def bits(nats: float) -> float:
 
 def _of_model(name: str, scores: Scores, counts: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     val_losses = [score["val_loss"] for score in scores]
-    if not all(loss < _MAX_LOSS for loss in val_losses):
+    if not all(loss < MAX_LOSS for loss in val_losses):
         raise CharlmError(
             f"the validation losses of '{name}' are {val_losses}, which no perplexity can tell; "
             "train it with a smaller learning rate"

@@ -1,6 +1,6 @@
 """Seeing context at work: texts with the same last character, and where a model's attention goes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ Models = Mapping[str, LanguageModel]  # by name, on the CPU, in evaluation mode
 _TOP = 5  # characters shown of each prediction
 _WINDOWS_SEARCHED = 4000  # of validation text, for pairs
 _SHORTEST_LINE, _LONGEST_LINE = 16, 40  # characters of a line worth a picture, and of one that fits into it
+_SEARCHED_AT_ONCE = 1 << 16  # characters; bounds memory
 _DIGITS = 6
 
 
@@ -55,7 +56,7 @@ def find_pairs(model: LanguageModel, val: Tokens, vocabulary: Vocabulary, count:
         return []  # nothing before the last character can make a difference
     last_tokens, predictions, texts = [], [], []
     for idx, _ in spread_windows(val, model.block_size, _WINDOWS_SEARCHED):
-        predictions.append(torch.softmax(model(idx)[0][:, -1].double(), dim=-1))  # (B, V)
+        predictions.append(torch.softmax(model.next_logits(idx).double(), dim=-1))  # (B, V)
         last_tokens.append(idx[:, -1])
         texts.append(idx)
     last, probabilities, windows = torch.cat(last_tokens), torch.cat(predictions), torch.cat(texts)
@@ -111,16 +112,21 @@ def _next_probabilities(model: LanguageModel, tokens: NDArray[Any]) -> Tensor:
 
 def _a_line(val: Tokens, vocabulary: Vocabulary, longest: int) -> Tokens:
     """Return the first line of the text that is long enough, or where it has none, its first characters."""
-    start = 0
     if "\n" in vocabulary.characters:
-        [ends] = np.nonzero(val == vocabulary.characters.index("\n"))
-        starts = np.concatenate([[0], ends + 1])
-        lengths = np.append(ends, len(val)) - starts
-        long_enough = starts[lengths >= min(_SHORTEST_LINE, longest)]
-        start = int(long_enough[0]) if long_enough.size else 0
-        length = int(lengths[starts == start][0]) if long_enough.size else longest
-        longest = min(longest, length)
-    return val[start : start + longest]
+        newline = vocabulary.characters.index("\n")
+        start = 0
+        for end in _places(val, newline):
+            if end - start >= min(_SHORTEST_LINE, longest):
+                return val[start : min(end, start + longest)]
+            start = end + 1
+    return val[:longest]
+
+
+def _places(val: Tokens, token: int) -> Iterator[int]:
+    """Yield where `token` occurs, and the end of the text."""
+    for first in range(0, len(val), _SEARCHED_AT_ONCE):
+        yield from (np.flatnonzero(val[first : first + _SEARCHED_AT_ONCE] == token) + first).tolist()
+    yield len(val)
 
 
 def _rounded(values: Tensor) -> Any:

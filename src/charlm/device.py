@@ -1,8 +1,11 @@
 """The torch side of reproducible numbers: which device computes, and proof that the pins took."""
 
+import ctypes
 import os
 import platform
+from pathlib import Path
 
+import numpy as np
 import torch
 
 from charlm.errors import CharlmError
@@ -16,22 +19,40 @@ def settle(device: str, numerics: str) -> torch.device:
         CharlmError: when this machine lacks the device, or the pins of `charlm.numerics` did not take.
     """
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    # The same as torch.use_deterministic_algorithms(True), which would also load the compiler, in two seconds.
+    torch.set_deterministic_debug_mode("error")
+    # What that adds helps to find bugs, and costs time.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     if numerics == "portable" and platform.machine() in ("x86_64", "AMD64"):
-        capability = torch.backends.cpu.get_cpu_capability()
-        if capability != "AVX2":
-            raise CharlmError(
-                f"torch computes with {capability}, not AVX2, so the numbers would differ from other machines'; "
-                "set compute.numerics to native to accept that"
-            )
-        # oneMKL tells nobody how it computes, so the variable it read has to do.
-        wanted, found = environment("portable")["MKL_CBWR"], os.environ.get("MKL_CBWR", "not set")
+        _demand_pins()
+    return _find(device)
+
+
+def _demand_pins() -> None:
+    pins = environment("portable")
+    kernels = pins["OPENBLAS_CORETYPE"]
+    for what, found, wanted in (
+        ("torch computes with", torch.backends.cpu.get_cpu_capability(), "AVX2"),
+        # oneMKL does not tell how it computes, so the variable that it reads has to do.
+        ("MKL_CBWR is", os.environ.get("MKL_CBWR", "not set"), pins["MKL_CBWR"]),
+        ("OPENBLAS_CORETYPE is", os.environ.get("OPENBLAS_CORETYPE", "not set"), kernels),
+        ("numpy was loaded before OPENBLAS_CORETYPE was set, and computes with", _openblas_core() or kernels, kernels),
+    ):
         if found != wanted:
             raise CharlmError(
-                f"MKL_CBWR is {found}, not {wanted}, so the numbers would differ from other machines'; "
+                f"{what} {found}, not {wanted}, so the numbers would differ from other machines'; "
                 "set compute.numerics to native to accept that"
             )
-    return _find(device)
+
+
+def _openblas_core() -> str | None:
+    """Return which kernels numpy's OpenBLAS computes with; None where numpy was not built with one of its own."""
+    for library in Path(np.__file__).parent.parent.glob("numpy.libs/libscipy_openblas*"):
+        core = getattr(ctypes.CDLL(str(library)), "scipy_openblas_get_corename64_", None)
+        if core is not None:
+            core.restype = ctypes.c_char_p
+            return str(core().decode())
+    return None
 
 
 def _find(name: str) -> torch.device:

@@ -2,7 +2,7 @@
 
 import logging
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
@@ -10,8 +10,10 @@ from charlm import numerics, paths
 from charlm.errors import CharlmError
 from charlm.params import Section
 from charlm.settings import Compute, Seed, Train, all_distinct, jobs
-from charlm.vocabulary import Vocabulary
 from charlm.workers import Task, run_tasks
+
+if TYPE_CHECKING:
+    from charlm.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ class Evaluate(Section):
     )
     sample_seed: Seed = Field(description="a whole number of 0 to 2^32 - 1")
 
-    def check_prompt(self, vocabulary: Vocabulary) -> None:
+    def check_prompt(self, vocabulary: "Vocabulary") -> None:
         """Raise CharlmError when the prompt has a character that the models do not know."""
         try:
             vocabulary.encode(self.prompt)

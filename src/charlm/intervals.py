@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
+_DRAWN_AT_ONCE = 1 << 20  # blocks; bounds memory, changes no bit
 _FEWEST_BLOCKS = 5  # fewer tell next to nothing of how blocks differ, and one would have no spread at all
 
 
@@ -40,9 +41,12 @@ def block_bootstrap(
     if len(sums) < _FEWEST_BLOCKS:
         return None
     draw = np.random.Generator(np.random.Philox(key=[seed, 0]))
-    chosen = draw.integers(0, len(sums), size=(resamples, len(sums)))
-    means = sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)
-    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    at_once = max(1, _DRAWN_AT_ONCE // len(sums))
+    means = []
+    for first in range(0, resamples, at_once):
+        chosen = draw.integers(0, len(sums), size=(min(at_once, resamples - first), len(sums)))
+        means.append(sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1))
+    low, high = np.quantile(np.concatenate(means), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 
 

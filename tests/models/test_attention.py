@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from charlm import products
 from charlm.errors import CharlmError
 from charlm.models.attention import AttentionLanguageModel, Head
 from charlm.models.bigram import BigramLanguageModel
@@ -32,9 +33,16 @@ def idx() -> Tensor:
     return torch.stack([torch.randperm(V, generator=torch.Generator().manual_seed(seed))[:T] for seed in range(3)])
 
 
+@pytest.fixture(params=["numpy", "torch"])
+def _computed_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With numpy's matrix products, as under portable numerics, and with torch's."""
+    monkeypatch.setattr(products, "_PINNED", request.param == "numpy")
+
+
 # --- the head ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("_computed_by")
 @pytest.mark.parametrize("length", [1, 5, T])
 def test_head_is_torchs_own_causal_attention(head: Head, length: int) -> None:
     x = torch.randn(3, length, C)
@@ -74,10 +82,12 @@ def test_the_gradient_of_a_position_at_later_positions_is_zero(head: Head) -> No
 def as_written(model: AttentionLanguageModel, idx: Tensor) -> Tensor:
     """Return the logits by the equations: embeddings are added first, and only then projected."""
     x = model.token_embedding_table(idx) + model.position_embedding_table(torch.arange(idx.shape[1]))
-    result: Tensor = model.lm_head(model.head(x))
+    query, key, value = (layer(x) for layer in (model.head.query, model.head.key, model.head.value))
+    result: Tensor = model.lm_head(F.scaled_dot_product_attention(query, key, value, is_causal=True))
     return result
 
 
+@pytest.mark.usefixtures("_computed_by")
 @pytest.mark.parametrize("length", [1, 5, T])
 def test_projected_tables_give_the_logits_and_gradients_of_the_equations(
     model: AttentionLanguageModel, idx: Tensor, length: int
@@ -88,6 +98,7 @@ def test_projected_tables_give_the_logits_and_gradients_of_the_equations(
     torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-6)
 
     assert loss is not None
+    assert torch.equal(model.loss(idx, targets), loss)
     expected_loss = F.cross_entropy(expected.flatten(0, 1), targets.flatten())
     torch.testing.assert_close(loss, expected_loss)
     parameters = list(model.parameters())
@@ -95,6 +106,32 @@ def test_projected_tables_give_the_logits_and_gradients_of_the_equations(
         torch.autograd.grad(loss, parameters), torch.autograd.grad(expected_loss, parameters), strict=True
     ):
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.usefixtures("_computed_by")
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("length", [1, 5, T])
+def test_the_logits_after_the_last_token_are_the_last_of_all(
+    model: AttentionLanguageModel, idx: Tensor, batch: int, length: int
+) -> None:
+    idx = idx[:batch, :length]
+    found = model.next_logits(idx)
+    assert found.shape == (batch, V)
+    torch.testing.assert_close(found, model(idx)[0][:, -1], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found, as_written(model, idx)[:, -1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.usefixtures("_computed_by")
+@pytest.mark.parametrize("length", [1, 5, T])
+def test_the_weights_that_are_shown_are_those_that_the_logits_come_from(
+    model: AttentionLanguageModel, idx: Tensor, length: int
+) -> None:
+    idx = idx[:, :length]
+    x = model.token_embedding_table(idx) + model.position_embedding_table.weight[:length]
+    scores = (x @ model.head.query.weight.T) @ (x @ model.head.key.weight.T).mT / H**0.5
+    future = torch.ones(length, length, dtype=torch.bool).triu(1)
+    expected = F.softmax(scores.masked_fill(future, -torch.inf), dim=-1)
+    torch.testing.assert_close(model.attention(idx), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_another_token_changes_its_own_and_later_logits_and_no_bit_of_earlier_ones(

@@ -45,6 +45,39 @@ def test_the_loss_is_the_mean_cross_entropy(model: BigramLanguageModel) -> None:
     assert loss.item() == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("V", [1, 2, 65, 1024, 1025, 1500])
+@pytest.mark.parametrize(("B", "T"), [(1, 1), (4, 32)])
+def test_the_loss_for_training_is_that_of_the_logits_and_so_is_its_gradient(V: int, B: int, T: int) -> None:
+    """By counts of pairs up to 1,024 tokens, and above by the rows that were met: two ways to the same numbers."""
+    torch.manual_seed(3)
+    model = BigramLanguageModel(vocab_size=V, block_size=32)
+    idx, targets = torch.randint(V, (2, B, T))
+    table = model.token_embedding_table.weight.detach().clone().requires_grad_()
+    expected = F.cross_entropy(table[idx].flatten(0, 1), targets.flatten())
+    (expected_gradient,) = torch.autograd.grad(expected, [table])
+
+    loss = model.loss(idx, targets)
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+    (gradient,) = torch.autograd.grad(loss, list(model.parameters()))
+    assert gradient.is_sparse == (V > 1024)
+    torch.testing.assert_close(gradient.to_dense(), expected_gradient, rtol=1e-5, atol=1e-6)
+    unmet = torch.ones(V, dtype=torch.bool).index_fill(0, idx.flatten(), False)
+    assert not gradient.to_dense()[unmet].any(), "to the last bit: the optimizer moves what is not zero"
+
+
+def test_the_loss_for_training_counts_a_pair_as_often_as_it_occurs(model: BigramLanguageModel) -> None:
+    often, seldom = (torch.tensor([[3] * n + [5] * (8 - n)]) for n in (7, 1))
+    targets = torch.full((1, 8), 4)
+    of_3, of_5 = (model.loss(torch.tensor([[a]]), torch.tensor([[4]])).item() for a in (3, 5))
+    assert model.loss(often, targets).item() == pytest.approx((7 * of_3 + of_5) / 8, rel=1e-6)
+    assert model.loss(seldom, targets).item() == pytest.approx((of_3 + 7 * of_5) / 8, rel=1e-6)
+
+
+def test_the_logits_after_the_last_token_are_its_row(model: BigramLanguageModel) -> None:
+    idx = torch.tensor([[3, 3, 64], [0, 64, 1]])
+    assert torch.equal(model.next_logits(idx), model.token_embedding_table.weight[[64, 1]])
+
+
 def test_fed_the_logarithms_of_counts_it_has_their_closed_form_loss(corpus_text: str) -> None:
     train = corpus_text[:1_003_854]
     vocabulary = Vocabulary.of(train)

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from charlm.models.contract import LanguageModel
+from charlm.products import matmul
 
 
 class Head(nn.Module):
@@ -25,19 +26,18 @@ class Head(nn.Module):
 
     def project(self, x: Tensor) -> Tensor:
         """Return query, key and value side by side (..., 3 H) of x (..., C)."""
-        return F.linear(x, torch.cat([self.query.weight, self.key.weight, self.value.weight]))
+        return matmul(x, torch.cat([self.query.weight, self.key.weight, self.value.weight]).mT)
 
     def weights(self, query: Tensor, key: Tensor) -> Tensor:
         """Return how much each position attends to each, (B, T, T) of query and key (B, T, H): rows sum to 1."""
-        B, T, _ = query.shape
-        mask = self.mask[:T, :T].expand(B, T, T)
-        scores = torch.baddbmm(mask, query, key.transpose(1, 2), alpha=self.scale)  # mask + scale * Q K', (B, T, T)
+        T = query.shape[1]
+        scores = matmul(query * self.scale, key.mT, add=self.mask[:T, :T])  # (B, T, T)
         return F.softmax(scores, dim=-1)
 
     def attend(self, projected: Tensor) -> Tensor:
         """Return for each position the weighted sum (B, T, H) of the values up to it, given (B, T, 3 H)."""
         query, key, value = projected.chunk(3, dim=-1)  # each (B, T, H)
-        return self.weights(query, key) @ value  # (B, T, T) @ (B, T, H) -> (B, T, H)
+        return matmul(self.weights(query, key), value)  # (B, T, T) @ (B, T, H) -> (B, T, H)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return what each position of x (B, T, C) gathers from those up to it: (B, T, H)."""
@@ -60,16 +60,24 @@ class AttentionLanguageModel(LanguageModel):
         That is head.project(token embedding + position embedding). The projection is linear and the tables have
         fewer rows than a batch has places, so the tables are projected and then looked up.
         """
-        tokens = F.embedding(idx, self.head.project(self.token_embedding_table.weight))  # (B, T, 3 H)
-        positions = self.head.project(self.position_embedding_table.weight[: idx.shape[1]])  # (T, 3 H)
-        return tokens + positions
+        tables = torch.cat([self.token_embedding_table.weight, self.position_embedding_table.weight])
+        tokens, positions = torch.split(self.head.project(tables), [self.vocab_size, self.block_size])
+        return F.embedding(idx, tokens) + positions[: idx.shape[1]]
 
     def attention(self, idx: Tensor) -> Tensor:
         """Return the head's weights (B, T, T) on idx (B, T)."""
         query, key, _ = self.project(idx).chunk(3, dim=-1)
         return self.head.weights(query, key)
 
+    def next_logits(self, idx: Tensor) -> Tensor:
+        """Return the logits (B, V) after the last token of idx (B, T), which may see all of them: no mask."""
+        query, key, value = self.project(idx).chunk(3, dim=-1)  # each (B, T, H)
+        scores = matmul(query[:, -1:] * self.head.scale, key.mT)  # (B, 1, T)
+        gathered = matmul(F.softmax(scores, dim=-1), value)[:, 0]  # (B, H)
+        return matmul(gathered, self.lm_head.weight.mT, add=self.lm_head.bias)
+
     def logits(self, idx: Tensor) -> Tensor:
         """Return the logits (B, T, V) of idx (B, T)."""
-        result: Tensor = self.lm_head(self.head.attend(self.project(idx)))  # (B, T, H) -> (B, T, V)
-        return result
+        gathered = self.head.attend(self.project(idx)).flatten(0, 1)  # (B * T, H)
+        logits = matmul(gathered, self.lm_head.weight.mT, add=self.lm_head.bias)  # (B * T, V)
+        return logits.view(*idx.shape, -1)

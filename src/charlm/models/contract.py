@@ -34,6 +34,10 @@ class LanguageModel(nn.Module, ABC):
     def logits(self, idx: Tensor) -> Tensor:
         """Return the logits (B, T, V) of the token after each of idx (B, T)."""
 
+    def next_logits(self, idx: Tensor) -> Tensor:
+        """Return the logits (B, V) of the token after the last of idx (B, T): those of `logits`, up to rounding."""
+        return self.logits(idx)[:, -1]
+
     def attention(self, idx: Tensor) -> Tensor | None:
         """Return how much each place of idx (B, T) looks at each, (B, T, T); None for a model without attention."""
         return None
@@ -53,6 +57,12 @@ class LanguageModel(nn.Module, ABC):
         if targets is None:
             return logits, None
         return logits, F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+    def loss(self, idx: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss that `forward` returns; a model that can have it without all the logits says how."""
+        _, loss = self(idx, targets)
+        assert loss is not None  # there are targets
+        return loss
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor | None]:
         """Typed as `forward`."""

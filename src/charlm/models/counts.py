@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor
 
+from charlm.frequencies import count, count_pairs
 from charlm.models.contract import LanguageModel
+from charlm.tokens import Tokens
 
 
 class TableLanguageModel(LanguageModel):
@@ -21,28 +23,27 @@ class TableLanguageModel(LanguageModel):
 
 def uniform(vocab_size: int, *, block_size: int) -> TableLanguageModel:
     """Return the model that knows only how many tokens there are: ln V nats per token, on any text."""
-    counts = torch.ones(vocab_size, vocab_size, dtype=torch.float64)
-    return TableLanguageModel(_log_normalised(counts), block_size=block_size)
+    counts = torch.ones(1, vocab_size, dtype=torch.float64)
+    return TableLanguageModel(_log_normalised(counts).expand(vocab_size, -1), block_size=block_size)
 
 
-def unigram(tokens: Tensor, vocab_size: int, *, block_size: int) -> TableLanguageModel:
+def unigram(tokens: Tokens, vocab_size: int, *, block_size: int) -> TableLanguageModel:
     """Return the maximum-likelihood model of tokens (N,) that looks at no earlier token."""
-    counts = torch.bincount(tokens, minlength=vocab_size).double()  # (V,)
-    return TableLanguageModel(_log_normalised(counts.expand(vocab_size, vocab_size)), block_size=block_size)
+    counts = torch.from_numpy(count(tokens, vocab_size)).double()[None]  # (1, V)
+    return TableLanguageModel(_log_normalised(counts).expand(vocab_size, -1), block_size=block_size)
 
 
-def bigram(tokens: Tensor, vocab_size: int, *, block_size: int, added: float) -> TableLanguageModel:
+def bigram(tokens: Tokens, vocab_size: int, *, block_size: int, added: float) -> TableLanguageModel:
     """Return the model of tokens (N,) that counts pairs, with `added` put to each pair's count.
 
     With 0 it is the maximum-likelihood table: no other has a lower loss on `tokens`, and pairs that do not
     occur there have an infinite one. With 1 it is Laplace's add-one estimate.
     """
-    pairs = tokens[:-1] * vocab_size + tokens[1:]  # (N - 1,)
-    counts = torch.bincount(pairs, minlength=vocab_size**2).double().view(vocab_size, vocab_size) + added
-    return TableLanguageModel(_log_normalised(counts), block_size=block_size)
+    counts = torch.from_numpy(count_pairs(tokens, vocab_size)).double()  # (V, V)
+    return TableLanguageModel(_log_normalised(counts + added), block_size=block_size)
 
 
 def _log_normalised(counts: Tensor) -> Tensor:
-    """Return the log (V, V) of each row's shares; a row of zeros, a token never continued, becomes uniform."""
+    """Return the log (N, V) of each row's shares; a row of zeros, a token never continued, becomes uniform."""
     counts = torch.where(counts.sum(dim=1, keepdim=True) > 0, counts, 1.0)
     return torch.log(counts / counts.sum(dim=1, keepdim=True))

@@ -40,12 +40,14 @@ class Table:
 
     Attributes:
         keys: (M,) the level's own.
+        tokens: (M,) the last token of each n-gram.
         shares: (M,) the discounted share of each n-gram among those of its context.
         backoff: (contexts,) the weight that is left for the shorter context.
         starts: (contexts + 1,) where each context's children begin.
     """
 
     keys: Tensor
+    tokens: Tensor
     shares: Tensor
     backoff: Tensor
     starts: Tensor
@@ -64,13 +66,17 @@ class KneserNeyLanguageModel(LanguageModel):
 
     def logits(self, idx: Tensor) -> Tensor:
         """Return the log-probabilities (B, T, V) after idx (B, T), in double precision."""
-        B, T = idx.shape
-        probabilities = self.unigram.expand(B * T, -1)  # (B T, V)
+        probabilities = self.unigram[None]  # (P, V): a row for each context that occurs in idx
+        rows = torch.zeros_like(idx)  # (B, T): which of them is each place's
         nodes = idx  # (B, T): the one-token context that ends at each place
         for table in self.tables:
-            probabilities = _interpolate(table, nodes.flatten(), probabilities)
+            # A place whose context did not occur in training keeps its row; distinct rows get distinct names.
+            names, longer = torch.unique(torch.where(nodes == _NOWHERE, -1 - rows, nodes), return_inverse=True)
+            shorter = torch.empty_like(names).scatter_(0, longer.flatten(), rows.flatten())  # the same from each place
+            probabilities = _interpolate(table, names, probabilities[shorter])
+            rows = longer
             nodes = _longer(table.keys, nodes, idx, self.vocab_size)
-        return torch.log(probabilities).view(B, T, -1)
+        return torch.log(probabilities)[rows]
 
 
 def kneser_ney(
@@ -151,6 +157,7 @@ def _table(level: Level, counts: Tensor, contexts: int, vocab_size: int) -> Tabl
     remaining, lost = _discount(counts, parents, contexts)
     return Table(
         keys=level.keys,
+        tokens=level.keys % vocab_size,
         shares=remaining / totals[parents].clamp(min=1),  # 0 of 0: only at the very start of the text
         backoff=torch.where(totals > 0, lost / totals, 1.0),
         starts=torch.searchsorted(level.keys, torch.arange(contexts + 1) * vocab_size),
@@ -158,16 +165,16 @@ def _table(level: Level, counts: Tensor, contexts: int, vocab_size: int) -> Tabl
 
 
 def _interpolate(table: Table, contexts: Tensor, shorter: Tensor) -> Tensor:
-    """Mix the probabilities from shorter contexts (P, V) with the shares that follow contexts (P,)."""
-    known = contexts != _NOWHERE
+    """Mix the probabilities from shorter contexts (P, V) with the shares that follow contexts (P,), if not negative."""
+    known = contexts >= 0
     contexts = contexts.clamp(min=0)
     first = table.starts[contexts]
     children = torch.where(known, table.starts[contexts + 1] - first, 0)  # (P,) how many follow
     rows = torch.repeat_interleave(children)  # (sum of children,)
     places = torch.arange(len(rows)) - (children.cumsum(0) - children)[rows] + first[rows]
     mixed = shorter * torch.where(known, table.backoff[contexts], 1.0)[:, None]
-    V = shorter.shape[1]
-    mixed[rows, table.keys[places] % V] += table.shares[places]
+    cells = rows * shorter.shape[1] + table.tokens[places]
+    mixed.view(-1).scatter_add_(0, cells, table.shares[places])  # each cell at most once
     return mixed
 
 
