@@ -2,10 +2,10 @@
 
 from charlm import files, paths
 from charlm.comparison import by_character, by_position, summarise
-from charlm.console import run
 from charlm.evaluations import Evaluate, as_samples, evaluate_all
 from charlm.params import load
 from charlm.settings import Compute, Train
+from charlm.stage import run
 from charlm.vocabulary import Vocabulary
 
 

@@ -5,7 +5,6 @@ from typing import ClassVar
 from pydantic import Field
 
 from charlm import paths
-from charlm.console import run
 from charlm.details import read_details
 from charlm.figures import album
 from charlm.figures.style import Size
@@ -15,6 +14,7 @@ from charlm.reading import read_json
 from charlm.report import rendering
 from charlm.report.content import content
 from charlm.results import Metrics, Samples, read_curve
+from charlm.stage import run
 
 
 class Plot(Section):

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from charlm.console import run
 from charlm.params import Section, load
 from charlm.runs import Recipe, train_all
 from charlm.settings import Compute, LearningRate, Train
+from charlm.stage import run
 
 
 class Attention(Section):

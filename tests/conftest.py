@@ -4,10 +4,15 @@ import hashlib
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 # Read when torch is imported: models this small are fastest on one thread, and on a busy machine by far.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# How long an example may take is no question for a test: the machine may be busy.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
@@ -32,3 +37,15 @@ def corpus_file() -> Path:
 def corpus_text(corpus_file: Path) -> str:
     """The real tiny Shakespeare as a string."""
     return corpus_file.read_bytes().decode("ascii")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: files are tested side by side, and nothing should wait for one at the end."""
+    minutes = ("test_portability.py", "test_experiments.py", "test_interruption.py")
+    items.sort(key=lambda item: (item.path.name not in minutes, item.path.parent.name != "pipeline"))
+
+
+@pytest.fixture
+def params(tmp_path: Path) -> Path:
+    """A params.yaml of its own for one test."""
+    return tmp_path / "params.yaml"

@@ -15,6 +15,7 @@ from charlm.errors import CharlmError
 
 def main():
     logging.getLogger("charlm.anything").info("a log of %d words", 5)
+    logging.getLogger("torch.anything").info("what torch says of its caches at the end")
     {statement}
 
 run(main)
@@ -43,6 +44,25 @@ def test_an_end_is_a_status_and_at_most_one_line_on_stderr(statement: str, statu
     assert done.returncode == status
     assert done.stdout == ("" if status else "done\n")
     assert done.stderr == f"a log of 5 words\n{said}"
+
+
+def test_a_ctrl_c_that_ends_no_wait_is_seen_soon() -> None:
+    """The signal goes to another thread, so it leaves the wait as one does that comes just before the wait begins."""
+    script = """
+import signal, sys, threading, time
+from charlm.console import run
+threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()
+waiting = time.monotonic()
+try:
+    run(lambda: time.sleep(20))
+finally:
+    print(time.monotonic() - waiting)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert float(done.stdout) < 5
 
 
 def test_a_fault_of_the_program_keeps_its_traceback() -> None:

@@ -1,5 +1,6 @@
 """Files are whole or absent, whatever stops the writer."""
 
+import errno
 import hashlib
 import os
 import signal
@@ -51,6 +52,55 @@ def test_after_an_error_nothing_is_left(tmp_path: Path, error: type[BaseExceptio
         write_half()
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
+
+
+def test_a_write_that_finds_no_room_names_the_file(tmp_path: Path) -> None:
+    """A limit of this process stands in for a full disk: the failing call is the same, and knows no name either."""
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    script = """
+import resource, sys
+from pathlib import Path
+from charlm import console, files
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # Python ignores the signal, so that the write fails
+console.run(lambda: files.write_bytes(Path(sys.argv[1]), bytes(2000)))
+"""
+    source = Path(files.__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", script, path],
+        env={"PYTHONPATH": str(source)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (1, f"error: File too large: {path}\n")
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("error", "filename"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "file"),
+        (OSError(errno.EACCES, "Permission denied", "another"), "another"),
+        (OSError("in words alone"), None),
+    ],
+)
+def test_only_an_error_that_names_no_file_is_given_this_ones_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, filename: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = str(error)
+
+    def fail() -> None:
+        with files.atomic(Path("file")):
+            raise error
+
+    with pytest.raises(OSError) as caught:  # noqa: PT011 (it is `error` itself, as is looked at below)
+        fail()
+    assert caught.value is error
+    assert error.filename == filename
+    assert str(error) == (said if filename != "file" else f"{said}: 'file'")
 
 
 def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:

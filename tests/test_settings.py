@@ -14,10 +14,18 @@ def test_charlm_jobs_is_how_many(monkeypatch: pytest.MonkeyPatch, text: str, cou
     assert jobs() == count
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "two", " ", "²"])
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "two", " ", "²", "1000000"])
 def test_charlm_jobs_that_is_no_number_is_an_error_naming_it(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("CHARLM_JOBS", text)
-    with pytest.raises(CharlmError, match=f"^CHARLM_JOBS is '{text}'; it wants a whole number of at least 1"):
+    with pytest.raises(
+        CharlmError, match=f"^CHARLM_JOBS is '{text}'; it wants a whole number of 1 to 999999, or to be unset$"
+    ):
+        jobs()
+
+
+def test_of_a_charlm_jobs_that_is_too_long_the_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHARLM_JOBS", "1" * 5000)
+    with pytest.raises(CharlmError, match=f"^CHARLM_JOBS is '{'1' * 20}'; it wants"):
         jobs()
 
 

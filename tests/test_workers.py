@@ -1,11 +1,11 @@
 """Tasks in real processes: results in order, errors as one line, and nobody left behind.
 
-The tasks are functions of this file. A task that must be seen to live or die holds the lock of a file: when the
+The tasks are the functions of `tests.tasks`. A task that must be seen to live or die holds the lock of a file: when the
 lock can be had, the process is gone.
 """
 
-import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,90 +17,29 @@ from typing import Any
 
 import pytest
 
+from charlm import workers
 from charlm.errors import CharlmError
 from charlm.workers import Task, run_tasks
+from tests.tasks import PATIENCE, answer_at_length, echo, fail, hold, is_locked, meet, noise, take_turns, variables
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 20  # seconds for what takes a fraction of one
-
-Tell = Callable[[Any], None]
 
 
-def echo(*, value: Any, sleep: float = 0, tell: Tell) -> dict[str, Any]:
-    time.sleep(sleep)
-    tell({"value": value})
-    print("what a task prints is no answer")
-    return {"value": value, "pid": os.getpid()}
-
-
-def meet(*, folder: str, me: int, all_of_us: int, tell: Tell) -> int:
-    """Wait until all are here at the same time."""
-    Path(folder, str(me)).touch()
-    deadline = time.monotonic() + PATIENCE
-    while len(list(Path(folder).iterdir())) < all_of_us:
-        if time.monotonic() > deadline:
-            raise CharlmError("the others did not come")
-        time.sleep(0.01)
-    return me
-
-
-def variables(*, names: list[str], tell: Tell) -> list[str | None]:
-    return [os.environ.get(name) for name in names]
-
-
-def hold(*, lock: str, tell: Tell) -> None:
-    """Hold a lock for ever."""
-    with Path(lock).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        tell("held")
-        time.sleep(3600)
-
-
-def fail(*, how: str, after: str | None = None, tell: Tell) -> None:
-    """Fail, once the file `after` is locked."""
-    deadline = time.monotonic() + PATIENCE
-    while after and not is_locked(Path(after)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    match how:
-        case "charlm":
-            raise CharlmError("the learning rate is too high")
-        case "os":
-            Path("/no/such/folder/file").read_bytes()
-        case "bug":
-            raise ZeroDivisionError
-        case "exit":
-            os._exit(7)
-        case "killed":
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-def noise(*, tell: Tell) -> str:
-    """Write to standard output as a library in C does."""
-    os.write(1, b"MKL warns of something\n")
-    return "done"
+OUT_OF_MEMORY = (
+    r"^tests.tasks:fail ran out of memory; set CHARLM_JOBS=1, or lower train.block_size or train.batch_size$"
+)
 
 
 PARENT = """
 import sys
 from charlm.workers import Task, run_tasks
-task = Task("tests.test_workers:hold", {"lock": sys.argv[1]})
+task = Task("tests.tasks:hold", {"lock": sys.argv[1]})
 run_tasks([task], jobs=1, environment={}, on_event=lambda index, event: print(event, flush=True))
 """
 
 
-def is_locked(path: Path) -> bool:
-    if not path.exists():
-        return False
-    with path.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
 def task(function: Callable[..., Any], **arguments: Any) -> Task:
-    return Task(f"tests.test_workers:{function.__name__}", arguments)
+    return Task(f"tests.tasks:{function.__name__}", arguments)
 
 
 def run(tasks: list[Task], *, jobs: int = 1, environment: dict[str, str] | None = None) -> list[Any]:
@@ -109,7 +48,7 @@ def run(tasks: list[Task], *, jobs: int = 1, environment: dict[str, str] | None 
 
 @pytest.fixture(autouse=True)
 def _in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)  # where a worker finds this file
+    monkeypatch.chdir(ROOT)  # where a worker finds the tasks
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
@@ -135,6 +74,23 @@ def test_as_many_tasks_run_side_by_side_as_jobs(tmp_path: Path) -> None:
     assert run([task(meet, folder=str(tmp_path), me=i, all_of_us=3) for i in range(3)], jobs=3) == [0, 1, 2]
 
 
+def test_tasks_that_have_more_to_do_take_turns(tmp_path: Path) -> None:
+    turns = {0: 3, 1: 1, 2: 2}
+    events: list[tuple[int, Any]] = []
+    tasks = [task(take_turns, folder=str(tmp_path), me=me, turns=n) for me, n in turns.items()]
+    results = run_tasks(tasks, jobs=1, environment={}, on_event=lambda *event: events.append(event))
+    assert results == ["done"] * 3
+    assert (tmp_path / "turns").read_text().split() == ["0", "1", "2", "0", "2", "0"]
+    assert events == [(me, me) for me in (0, 1, 2, 0, 2, 0)]
+
+
+@pytest.mark.parametrize("jobs", [2, 3, 7])
+def test_no_turn_is_lost_or_doubled_among_several_processes(tmp_path: Path, jobs: int) -> None:
+    tasks = [task(take_turns, folder=str(tmp_path), me=me, turns=5) for me in range(5)]
+    assert run(tasks, jobs=jobs) == ["done"] * 5
+    assert sorted((tmp_path / "turns").read_text().split()) == sorted("01234" * 5)
+
+
 def test_no_tasks_are_no_work() -> None:
     assert run([], jobs=3) == []
 
@@ -152,11 +108,13 @@ def test_variables_arrive_before_the_task_and_over_those_of_this_process(monkeyp
     [
         ("charlm", r"^the learning rate is too high$"),
         ("os", r"^No such file or directory: /no/such/folder/file$"),
-        ("bug", r"^a worker for tests.test_workers:fail ended with status 1 and no result; run it again$"),
-        ("exit", r"^a worker for tests.test_workers:fail ended with status 7 and no result"),
+        ("bug", r"^a worker for tests.tasks:fail ended with status 1 and no result; run it again$"),
+        ("memory", OUT_OF_MEMORY),
+        ("torch's memory", OUT_OF_MEMORY),
+        ("exit", r"^a worker for tests.tasks:fail ended with status 7 and no result"),
         (
             "killed",
-            r"^a worker for tests.test_workers:fail was killed, as a system short of memory does; try CHARLM",
+            r"^a worker for tests.tasks:fail was killed, as a system short of memory does; try CHARLM",
         ),
     ],
 )
@@ -168,6 +126,28 @@ def test_a_failing_task_is_one_line_and_the_other_workers_are_gone(tmp_path: Pat
     assert not is_locked(lock)
 
 
+def test_a_worker_that_is_killed_in_the_middle_of_an_answer_is_an_error_of_one_line() -> None:
+    heard: list[Any] = []
+
+    def kill(index: int, event: Any) -> None:
+        heard.append(event)
+        time.sleep(0.3)  # by now it has filled the pipe, and waits for somebody to read on
+        os.kill(event, signal.SIGKILL)
+
+    with pytest.raises(CharlmError, match=r"^a worker for tests\.tasks:answer_at_length was killed, as a"):
+        run_tasks([task(answer_at_length)], jobs=1, environment={}, on_event=kill)
+    assert len(heard) == 1
+
+
+def test_a_result_of_code_that_changed_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "src"
+    shutil.copytree(workers._SOURCE / "charlm", source / "charlm", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(workers, "_SOURCE", source)
+    edit = Task("tests.tasks:append", {"path": str(source / "charlm/errors.py"), "text": "# edited"})
+    with pytest.raises(CharlmError, match=r"^src/charlm/errors.py changed while this ran, and DVC would record"):
+        run([edit])
+
+
 def test_after_an_error_no_waiting_task_is_begun(tmp_path: Path) -> None:
     with pytest.raises(CharlmError, match="too high"):
         run([task(fail, how="charlm"), task(meet, folder=str(tmp_path), me=1, all_of_us=1)])
@@ -176,7 +156,7 @@ def test_after_an_error_no_waiting_task_is_begun(tmp_path: Path) -> None:
 
 def test_a_worker_that_does_not_listen_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "false")  # ends at once, before a task as long as this is read
-    with pytest.raises(CharlmError, match=r"a worker for tests\.test_workers:echo ended with status 1"):
+    with pytest.raises(CharlmError, match=r"a worker for tests\.tasks:echo ended with status 1"):
         run([task(echo, value="x" * 1_000_000)])
 
 

@@ -19,7 +19,8 @@ def atomic(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; on leaving without an error it becomes `path`.
 
     A reader sees the old file, the new one, or none, whenever the process or the machine stops: the bytes
-    are on disk before the name is (fsync, rename, fsync of the folder). After an error nothing is left.
+    are on disk before the name is (fsync, rename, fsync of the folder). After an error nothing is left. An OSError
+    that names no file, as that of a full disk, names `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
@@ -31,6 +32,10 @@ def atomic(path: Path) -> Iterator[Path]:
         _sync(temporary)
         temporary.replace(path)
         _sync(path.parent)
+    except OSError as error:
+        if error.filename is None and error.errno is not None:  # without a number, a name would displace its text
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -1,8 +1,10 @@
 """One run: a fresh model, trained from one seed, to a checkpoint. Called in a worker process."""
 
 import importlib
+import os
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,17 @@ import torch
 
 from charlm import checkpoint as checkpoints
 from charlm import paths, resume, tokens
+from charlm.adamw import AdamW
 from charlm.device import settle
 from charlm.errors import CharlmError
-from charlm.training import Budget, Splits, adamw, train
+from charlm.models.contract import LanguageModel
+from charlm.source_code import refusal
+from charlm.training import Budget, Splits, train
 from charlm.vocabulary import Vocabulary
+
+# Itself and AdamW's two moments, each a float32; and all three twice more while safetensors makes a state of them.
+_BYTES_PER_PARAMETER = 3 * 3 * 4
+_MUCH_MEMORY = 100e6  # bytes
 
 
 def train_one(
@@ -22,41 +31,52 @@ def train_one(
     shape: dict[str, int],
     learning_rate: float,
     seed: int,
-    budget: dict[str, int],
+    corpus_sha256: str,
+    budget: dict[str, Any],
     compute: dict[str, str],
     checkpoint: str,
     state: str,
+    turn: int | None = None,
     tell: Callable[[Any], None],
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any]] | None:
     """Train the model class `model` ("module:class") from `seed`, save it, and return its loss curve.
 
-    It carries on from `state`, if that is of the same run, and keeps it there after each evaluation.
+    It carries on from `state`, if that is of the same run, and keeps it there after each evaluation. Given `turn`, it
+    returns None at the first evaluation after so many steps, unless that is the last.
 
-    The arguments are plain values because they come from another process. `tell` gets {"steps": n} for n steps
-    done, {"point": {...}} at each evaluation, and {"note": "..."} for what a person should know.
+    The arguments are plain values because they come from another process. `tell` gets {"after": n} where it carries on
+    after n steps, {"steps": n} for n more of them, {"point": {...}} at each evaluation, and {"note": "..."} for what a
+    person should know.
     """
     device = settle(**compute)
     vocabulary = Vocabulary.load(paths.VOCABULARY)
     splits = Splits(tokens.load(paths.TRAIN_TOKENS), tokens.load(paths.VAL_TOKENS))
     module, _, name = model.partition(":")
+    build = partial(
+        getattr(importlib.import_module(module), name),
+        vocab_size=len(vocabulary),
+        block_size=budget["block_size"],
+        **shape,
+    )
+    _check_memory(build, lambda line: tell({"note": line}))
     torch.manual_seed(seed)
-    network = getattr(importlib.import_module(module), name)(
-        vocab_size=len(vocabulary), block_size=budget["block_size"], **shape
-    ).to(device)
-    optimizer = adamw(network, learning_rate)
+    network = build().to(device)
+    optimizer = AdamW(network.parameters())
 
     settings = {"model": model, "shape": shape, "learning_rate": learning_rate, "seed": seed} | budget | compute
     settings |= {"device": str(device), "characters": vocabulary.characters}
-    run = resume.fingerprint(settings, data=(splits.train, splits.val))
+    data = (paths.TRAIN_TOKENS, paths.VAL_TOKENS, paths.VOCABULARY)
+    run = resume.fingerprint(settings, data)
     curve = resume.load(Path(state), run, network, optimizer, say=lambda line: tell({"note": line}))
     after = curve[-1].step if curve else None
     if after is not None:
-        tell({"steps": after, "note": f"seed {seed} carries on from step {after}"})
+        tell({"after": after})
     for point in train(
         network,
         optimizer,
         splits,
         Budget(**budget),
+        learning_rate=learning_rate,
         seed=seed,
         device=device,
         after=after,
@@ -70,6 +90,35 @@ def train_one(
         curve.append(point)
         resume.save(Path(state), run, network, optimizer, curve)
         tell({"point": asdict(point)})
+        if turn and turn <= point.step - (after or 0) and point.step < budget["steps"]:
+            return None
+    if resume.fingerprint(settings, data) != run:
+        raise CharlmError(refusal(f"what lies in {paths.TRAIN_TOKENS.parent}"))
     how = {"seed": seed, "learning_rate": learning_rate, "batch_size": budget["batch_size"], "steps": budget["steps"]}
-    checkpoints.save(Path(checkpoint), network, vocabulary, how)
+    checkpoints.save(Path(checkpoint), network, vocabulary, how, corpus_sha256)
     return [asdict(point) for point in curve]
+
+
+def _check_memory(build: Callable[[], LanguageModel], say: Callable[[str], None]) -> None:
+    """Say how much memory a large model takes.
+
+    Raises:
+        CharlmError: when that is more than this machine has.
+    """
+    with torch.device("meta"):  # shapes alone
+        model = build()
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    fixed = sum(buffer.nbytes for buffer in model.buffers())
+    needed = parameters * _BYTES_PER_PARAMETER + fixed
+    what = f"to train the model's {parameters:,} parameters takes {needed / 1e6:,.0f} MB"
+    if needed > _memory():
+        raise CharlmError(
+            f"{what}, and this machine has {_memory() / 1e6:,.0f} MB; take a text with fewer distinct characters, or a "
+            "smaller model"
+        )
+    if needed > _MUCH_MEMORY:
+        say(f"{what}, in each of the processes side by side (CHARLM_JOBS says how many)")
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -11,6 +11,8 @@ dependency of another.
 import difflib
 import json
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -31,6 +33,8 @@ class Section(BaseModel):
 
 S = TypeVar("S", bound=Section)
 
+_loaded: dict[tuple[type[Section], Path], Section] = {}
+
 
 def load(kind: type[S], path: Path = paths.PARAMS) -> S:
     """Read the section that `kind` describes.
@@ -43,30 +47,58 @@ def load(kind: type[S], path: Path = paths.PARAMS) -> S:
         raise CharlmError(f"{path} has no section '{kind.section}'{_nearest(kind.section, sections)}")
     try:
         # Strict types, and a YAML list may still fill a tuple: those are pydantic's rules for JSON.
-        return kind.model_validate_json(json.dumps(sections[kind.section]))
+        found = kind.model_validate_json(json.dumps(sections[kind.section]))
     except ValidationError as error:
         raise CharlmError(f"{path}: {_explain(kind, error.errors())}") from None
     except TypeError as error:  # from a tag such as !!binary
         raise CharlmError(
             f"{path}: section '{kind.section}' holds more than text, numbers and lists: {error}"
         ) from None
+    _loaded[kind, path.resolve()] = found
+    return found
+
+
+def changed() -> Iterator[str]:
+    """Yield the names of the sections that this process has loaded and that are not what they were."""
+    for (kind, path), before in list(_loaded.items()):
+        try:
+            same = load(kind, path) == before
+        except CharlmError:
+            same = False
+        _loaded[kind, path] = before
+        if not same:
+            yield f"section '{kind.section}' of {path.name}"
 
 
 def _explain(kind: type[Section], errors: list[ErrorDetails]) -> str:
     """Say the first error in a line, and how many others there are."""
     first = min(errors, key=lambda error: error["type"] != "extra_forbidden")  # a misspelt key, before the one it lacks
-    key = ".".join([kind.section, *map(str, first["loc"])])
-    field = kind.model_fields.get(str(first["loc"][0])) if first["loc"] else None
+    loc = _without_tags(first["loc"])
+    key = ".".join([kind.section, *map(str, loc)])
+    field = kind.model_fields.get(str(loc[0])) if loc else None
     wanted = f"; it wants {field.description}" if field and field.description else ""
     match first["type"]:
+        case "json_invalid":
+            text = f"section '{kind.section}' holds half of a character (a surrogate), which is no text"
         case "missing":
             text = f"{key} is missing{wanted}"
         case "extra_forbidden":
-            nearest = _nearest(str(first["loc"][0]), kind.model_fields) if len(first["loc"]) == 1 else wanted
+            nearest = _nearest(str(loc[0]), kind.model_fields) if len(loc) == 1 else wanted
             text = f"{key} is not a known key{nearest}"
+        case "value_error" if len(loc) > 1 and (reason := str(first["ctx"]["error"])):
+            text = f"{key} is {first['input']!r}; {reason}"  # nearer than what the whole field wants
         case _:
             text = f"{key} is {first['input']!r}{wanted or '; ' + first['msg']}"
-    return text if len(errors) == 1 else f"{text} (and {len(errors) - 1} more)"
+    # A list whose only item is wrong is too short besides, says pydantic.
+    more = sum(error["type"] != "too_short" for error in errors if error is not first)
+    return f"{text} (and {more} more)" if more else text
+
+
+def _without_tags(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Drop the names that pydantic puts after the number of an item, for which of several kinds it took it."""
+    return loc[:1] + tuple(
+        part for before, part in pairwise(loc) if not (isinstance(before, int) and isinstance(part, str))
+    )
 
 
 def _nearest(name: str, known: Any) -> str:
@@ -83,6 +115,10 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise CharlmError(f"{path} is not UTF-8 at byte {error.start}; save it as UTF-8") from None
     except yaml.YAMLError as error:
         raise CharlmError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    except (ValueError, KeyError, AttributeError, TypeError) as error:  # a tag such as !!float, before what is none
+        raise CharlmError(f"{path} has a tag (!!...) that does not fit its value: {error}; leave it out") from None
+    except RecursionError:
+        raise CharlmError(f"{path} is nested too deeply; a section holds keys and lists, no more") from None
     if not isinstance(content, dict):
         raise CharlmError(f"{path} holds {type(content).__name__}, not sections such as 'train:'")
     return content
@@ -100,8 +136,9 @@ class _Yaml12Loader(yaml.SafeLoader):
         text = node.value
         try:
             return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-        except ValueError:  # Python reads no more than 4300 digits
-            raise yaml.constructor.ConstructorError(None, None, "a number is too long", node.start_mark) from None
+        except ValueError:  # more digits than the 4300 that Python reads, or an underscore where it wants none
+            why = f"{text[:20]}{'...' * (len(text) > 20)} is no number that can be read"
+            raise yaml.constructor.ConstructorError(None, None, why, node.start_mark) from None
 
     def construct_unique_mapping(self, node: yaml.MappingNode) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]

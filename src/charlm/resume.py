@@ -11,6 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +21,29 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from charlm.adamw import AdamW
 from charlm.errors import CharlmError
 from charlm.files import sha256
 from charlm.models.contract import LanguageModel
 from charlm.numerics import environment
-from charlm.tokens import Tokens
+from charlm.source_code import CODE
 from charlm.training import CurvePoint
 
 _HASH_BYTES = hashlib.sha256().digest_size
 _KEY = "run"
-_SOURCES = Path(__file__).parent
-# Read when the process starts: what is edited while it runs is not what it runs.
-_CODE = {str(path.relative_to(_SOURCES)): sha256(path) for path in sorted(_SOURCES.rglob("*.py"))}
 
 
-def fingerprint(settings: dict[str, Any], data: Iterable[Tokens]) -> str:
+def fingerprint(settings: dict[str, Any], data: Iterable[Path]) -> str:
     """Return a hash of all that shapes a run: settings, data, code, libraries and the processor's part.
 
     Args:
         settings: model, seed, budget and so on, as JSON can hold them.
-        data: the tokens that the run reads.
+        data: the files that the run reads.
     """
     shaping = {
         "settings": settings,
-        "data": [[str(tokens.dtype), hashlib.sha256(tokens.data).hexdigest()] for tokens in data],
-        "code": _CODE,
+        "data": [_content(path) for path in data],
+        "code": CODE,
         "versions": [torch.__version__, np.__version__, platform.python_version()],
         "processor": [platform.machine(), torch.backends.cpu.get_cpu_capability()],
         "pins": {name: os.environ.get(name) for name in sorted(environment("portable"))},
@@ -52,24 +51,32 @@ def fingerprint(settings: dict[str, Any], data: Iterable[Tokens]) -> str:
     return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
 
 
-def save(
-    path: Path, of: str, model: LanguageModel, optimizer: torch.optim.Optimizer, curve: Sequence[CurvePoint]
-) -> None:
+def _content(path: Path) -> str:
+    """Return a file's SHA-256. A process does many turns of many runs on the same files, and reads each once."""
+    state = path.stat()
+    return _content_as_of(path, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@cache
+def _content_as_of(path: Path, *state: int) -> str:
+    return sha256(path)
+
+
+def save(path: Path, of: str, model: LanguageModel, optimizer: AdamW, curve: Sequence[CurvePoint]) -> None:
     """Keep the state after the last point of `curve`, and the one before it as a second generation.
 
     Args:
         path: where; the older generation lies beside it.
         of: the run's `fingerprint`.
         model: its weights.
-        optimizer: its moments and step counts.
+        optimizer: its moments and its count of steps.
         curve: the losses so far; the last point's step is where the run carries on.
 
     Raises:
         CharlmError: when the file cannot be written.
     """
     tensors = {f"model.{name}": weight for name, weight in model.state_dict().items()}
-    for number, moments in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{name}": value for name, value in moments.items()}
+    tensors |= {f"optimizer.{name}": tensor for name, tensor in optimizer.state().items()}
     record = {"fingerprint": of, "curve": [asdict(point) for point in curve]}
     body = safetensors.torch.save(
         {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {_KEY: json.dumps(record)}
@@ -77,7 +84,9 @@ def save(
     temporary = path.with_suffix(".tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(hashlib.sha256(body).digest() + body)
+        with temporary.open("wb") as file:
+            file.write(hashlib.sha256(body).digest())
+            file.write(body)
         if path.exists():
             path.replace(_older(path))
         temporary.replace(path)
@@ -91,7 +100,7 @@ def load(
     path: Path,
     of: str,
     model: LanguageModel,
-    optimizer: torch.optim.Optimizer,
+    optimizer: AdamW,
     say: Callable[[str], None],
 ) -> list[CurvePoint]:
     """Bring `model` and `optimizer` to the newest state that is whole and of this run; return its loss curve.
@@ -118,11 +127,7 @@ def load(
         return []
     curve, tensors = found
     model.load_state_dict(_part(tensors, "model."))
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in _part(tensors, "optimizer.").items():
-        number, _, key = name.partition(".")
-        state.setdefault(int(number), {})[key] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    optimizer.load_state(_part(tensors, "optimizer."))
     return curve
 
 
@@ -139,8 +144,8 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _read(path: Path, of: str) -> tuple[list[CurvePoint], dict[str, Tensor]]:
-    content = path.read_bytes()
-    digest, body = content[:_HASH_BYTES], content[_HASH_BYTES:]
+    with path.open("rb") as file:
+        digest, body = file.read(_HASH_BYTES), file.read()
     if hashlib.sha256(body).digest() != digest:
         raise ValueError("the content does not match its hash")
     header_bytes = int.from_bytes(body[:8], "little")  # the format's own: a length, then JSON

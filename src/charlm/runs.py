@@ -1,24 +1,24 @@
 """The runs of one model: one for each seed, side by side, each independent of the others."""
 
-import csv
-import io
 import logging
 import shutil
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from charlm import numerics, paths
-from charlm.files import write_text
+from charlm import files, numerics, paths
+from charlm.errors import CharlmError
 from charlm.lock import exclusive
 from charlm.settings import Compute, Train, jobs
 from charlm.workers import Task, run_tasks, stop_if_orphaned
 
 log = logging.getLogger(__name__)
+
+_TURNS = 10  # that each of many runs takes, so that all end at about the same time on any number of cores
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,14 @@ class Recipe:
 def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
     """Train the model once per seed; write a checkpoint for each run and one CSV with all their loss curves.
 
-    A run that was stopped carries on from its last evaluation; see `charlm.resume`.
+    A run that was stopped carries on from its last evaluation; see `charlm.resume`. Where there are more runs than
+    processes, they take turns.
     """
     processes = jobs()  # before anything is touched: it may refuse
     checkpoints = {seed: paths.checkpoint(recipe.name, seed) for seed in train.seeds}
     states = {seed: paths.state(recipe.name, seed) for seed in train.seeds}
+    turn = -(-train.steps // _TURNS) if len(train.seeds) > processes else None
+    corpus = files.sha256(paths.CORPUS)
     tasks = [
         Task(
             "charlm.one_run:train_one",
@@ -54,10 +57,12 @@ def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
                 "shape": recipe.shape,
                 "learning_rate": recipe.learning_rate,
                 "seed": seed,
+                "corpus_sha256": corpus,
                 "budget": train.model_dump(exclude={"seeds"}),
                 "compute": compute.model_dump(),
                 "checkpoint": str(checkpoints[seed]),
                 "state": str(states[seed]),
+                "turn": turn,
             },
         )
         for seed in train.seeds
@@ -71,34 +76,68 @@ def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
         _remove_all_but(checkpoints.values())
         for leftover in paths.curve(recipe.name).parent.glob(f".{recipe.name}.csv.*.tmp"):
             leftover.unlink()
+        progress = _Progress(bar)
         try:
             curves = run_tasks(
                 tasks,
                 jobs=processes,
                 environment=numerics.environment(compute.numerics),
-                on_event=lambda index, event: _show(bar, train.seeds[index], event),
+                on_event=lambda index, event: progress.show(train.seeds[index], event),
                 inherit=[lock],
             )
         except KeyboardInterrupt:
             bar.close()
             log.info("stopped; each run is kept as of its last evaluation, and `dvc repro` carries on from there")
             raise
-        write_text(paths.curve(recipe.name), _as_csv(train.seeds, curves))
+        files.write_csv(
+            paths.curve(recipe.name), ["seed", "step", "train_loss", "val_loss"], _rows(train.seeds, curves)
+        )
         shutil.rmtree(paths.state(recipe.name, train.seeds[0]).parent)
     for seed, curve in zip(train.seeds, curves, strict=True):
         log.info("%s, seed %d: validation loss %.4f nats per character", recipe.name, seed, curve[-1]["val_loss"])
 
 
-def _show(bar: "tqdm[NoReturn]", seed: int, event: dict[str, Any]) -> None:
-    bar.update(event.get("steps", 0))
-    if "note" in event:
-        bar.write(event["note"], file=sys.stderr)
-    if "point" in event:
-        point = event["point"]
-        bar.set_postfix_str(
-            f"seed {seed} step {point['step']}: "
-            f"train {point['train_loss']:.4f}, validation {point['val_loss']:.4f} nats"
-        )
+class _Progress:
+    """What the runs tell, on a progress bar: what they tell in every turn is shown once."""
+
+    def __init__(self, bar: "tqdm[NoReturn]") -> None:
+        self._bar = bar
+        self._shown: dict[int, int] = {}  # for each seed, how many of its steps are on the bar
+        self._measured: dict[int, int] = {}  # and at which step it was measured last
+        self._said: set[str] = set()
+
+    def show(self, seed: int, event: dict[str, Any]) -> None:
+        """Show an event of `charlm.one_run`.
+
+        Raises:
+            CharlmError: when a run begins anew after a turn, as it would for ever.
+        """
+        match event:
+            case {"note": line}:
+                self._say(line)
+            case {"after": step}:
+                if seed not in self._measured:
+                    self._say(f"seed {seed} carries on from step {step}")
+                self._advance(seed, step)
+            case {"steps": steps}:
+                self._advance(seed, self._shown.get(seed, 0) + steps)
+            case {"point": {"step": step, "train_loss": train, "val_loss": val}}:
+                if step <= self._measured.get(seed, -1):
+                    raise CharlmError(
+                        f"seed {seed} begins anew after step {self._measured[seed]}: the code or the data changed "
+                        "while it trained, or its state was removed; run it again"
+                    )
+                self._measured[seed] = step
+                self._bar.set_postfix_str(f"seed {seed} step {step}: train {train:.4f}, validation {val:.4f} nats")
+
+    def _advance(self, seed: int, step: int) -> None:
+        self._bar.update(step - self._shown.get(seed, 0))
+        self._shown[seed] = step
+
+    def _say(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._bar.write(line, file=sys.stderr)
 
 
 def _remove_all_but(wanted: Collection[Path]) -> None:
@@ -108,11 +147,7 @@ def _remove_all_but(wanted: Collection[Path]) -> None:
                 file.unlink()
 
 
-def _as_csv(seeds: tuple[int, ...], curves: list[list[dict[str, Any]]]) -> str:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["seed", "step", "train_loss", "val_loss"])
+def _rows(seeds: tuple[int, ...], curves: list[list[dict[str, Any]]]) -> Iterator[tuple[Any, ...]]:
     for seed, curve in zip(seeds, curves, strict=True):
         for point in curve:
-            rows.writerow([seed, point["step"], f"{point['train_loss']:.6f}", f"{point['val_loss']:.6f}"])
-    return text.getvalue()
+            yield seed, point["step"], f"{point['train_loss']:.6f}", f"{point['val_loss']:.6f}"

@@ -1,6 +1,7 @@
 """The parameter sections that several stages share: `train` and `compute`."""
 
 import os
+import re
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -36,6 +37,8 @@ class Train(Window):
     batch_size: int = Field(ge=1, le=65536, description="windows per step, a whole number of 1 to 65536")
     steps: int = Field(ge=1, le=10**9, description="optimiser steps per run, a whole number of 1 to 10^9")
     eval_interval: int = Field(ge=1, description="steps between two evaluations, a whole number of at least 1")
+    schedule: Literal["constant", "cosine"] = Field(description="constant or cosine")
+    warmup_steps: int = Field(ge=0, le=10**9, description="steps in which the learning rate rises, 0 or more")
     seeds: Annotated[tuple[Seed, ...], AfterValidator(all_distinct)] = Field(
         min_length=1, description="a list of distinct whole numbers of 0 to 2^32 - 1, one run each"
     )
@@ -57,6 +60,6 @@ def jobs() -> int:
     text = os.environ.get("CHARLM_JOBS", "")
     if not text:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not text.isdecimal() or int(text) < 1:
-        raise CharlmError(f"CHARLM_JOBS is '{text}'; it wants a whole number of at least 1, or to be unset")
+    if not re.fullmatch(r"0*[1-9][0-9]{0,5}", text):
+        raise CharlmError(f"CHARLM_JOBS is '{text[:20]}'; it wants a whole number of 1 to 999999, or to be unset")
     return int(text)

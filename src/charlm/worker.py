@@ -14,6 +14,7 @@ import sys
 import threading
 from typing import Any
 
+from charlm import source_code
 from charlm.errors import CharlmError
 
 
@@ -36,9 +37,19 @@ def main() -> None:
         module, _, function = task["target"].partition(":")
         try:
             target = getattr(importlib.import_module(module), function)
-            answer("result", target(**task["arguments"], tell=lambda event: answer("event", event)))
+            result = target(**task["arguments"], tell=lambda event: answer("event", event))
+            for name in source_code.changed():
+                raise CharlmError(source_code.refusal(name))
+            answer("result", result)
         except CharlmError as error:
             answer("error", str(error))
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and "allocate memory" not in str(error):  # as torch says it
+                raise
+            answer(
+                "error",
+                f"{task['target']} ran out of memory; set CHARLM_JOBS=1, or lower train.block_size or train.batch_size",
+            )
         except OSError as error:
             answer("error", f"{error.strerror or error}: {error.filename or task['target']}")
 

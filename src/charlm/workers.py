@@ -33,7 +33,9 @@ OnEvent = Callable[[int, Any], None]  # the task's index and what the task told
 class Task:
     """A call of `target`, written "module:function", with arguments and a result that JSON can hold.
 
-    The function gets one more keyword argument, `tell`: what it passes to that is an event.
+    The function gets one more keyword argument, `tell`: what it passes to that is an event. Where it returns None it
+    has more to do, and is called again when those that wait have had their turn: so a few processes do many long
+    tasks, and none is left alone with the last of them.
     """
 
     target: str
@@ -51,7 +53,7 @@ def run_tasks(
     """Run the tasks, at most `jobs` at a time, and return their results in order.
 
     Args:
-        tasks: what to do; a result must not depend on which tasks share a process.
+        tasks: what to do; a result must not depend on which tasks, or parts of a task, share a process.
         jobs: how many processes may run at a time.
         environment: added to this process's own variables.
         on_event: called for each event, never twice at a time.
@@ -77,6 +79,8 @@ def run_tasks(
                 except IndexError:
                     return
                 results[index] = process.run(task, partial(tell, index))
+                if results[index] is None:
+                    waiting.append((index, task))
 
     crew = [_Worker(environment, inherit) for _ in range(min(jobs, len(tasks)))]
     with ThreadPoolExecutor(max(1, len(crew))) as threads:
@@ -125,6 +129,8 @@ class _Worker:
             self._process.stdin.write(json.dumps(asdict(task)) + "\n")
             self._process.stdin.flush()
         for line in self._process.stdout:
+            if not line.endswith("\n"):
+                break  # it died while it wrote that
             answer = json.loads(line)
             if "error" in answer:
                 raise CharlmError(answer["error"])
