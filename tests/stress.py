@@ -47,11 +47,12 @@ def forget_results(repository: Repository) -> None:
 
 
 # In whose hands each is: a worker saves states and checkpoints, the stage writes the curves and removes the states.
+# The number is of how many such moments a worker has some, of all seeds: they take turns in two workers, or in one.
 BY_WORKER = (
-    ("open", r"seed-{seed}\.tmp w ", 5),
-    ("os.rename", r"seed-{seed}\.older -1", 4),
-    ("os.rename", r"seed-{seed}\.state -1", 5),
-    ("os.rename", r"seed-{seed}\.safetensors -1", 1),
+    ("open", r"seed-\d\.tmp w ", 7),
+    ("os.rename", r"seed-\d\.older -1", 5),
+    ("os.rename", r"seed-\d\.state -1", 7),
+    ("os.rename", r"seed-\d\.safetensors -1", 1),
 )
 BY_STAGE = (("os.rename", r"{model}\.csv -1", 1), ("shutil.rmtree", r"\.runs/{model}", 1))
 ABOVE_WORKER = {"worker": "self", "stage": "parent", "dvc": "grandparent", "tree": "group"}
@@ -158,7 +159,8 @@ class Lane:
         event, pattern, times = self.dice.choice(BY_WORKER if by_worker else BY_STAGE)
         victims = ABOVE_WORKER if by_worker else ABOVE_STAGE
         victim = self.dice.choice(list(victims))
-        pattern = pattern.format(seed=self.dice.choice(SEEDS), model=model)
+        if not by_worker:
+            pattern = pattern.format(model=model)
         return self.start(model, Death(victims[victim], event, pattern, self.dice.randint(1, times))), victim
 
     def kill_sometime(self, model: str, seconds: float) -> tuple[Running, str | None]:

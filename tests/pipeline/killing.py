@@ -2,12 +2,14 @@
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tests.pipeline.repository import Repository
 
@@ -46,7 +48,7 @@ def arm(victim, event, pattern, count, delay):
             threading.Timer(float(delay), kill).start()
         else:
             kill()
-            time.sleep(1)  # time to be ended too, before it goes on
+            time.sleep(5)  # time to be ended too, before it goes on: a parent looks twice in a second, if it gets to
 
     sys.addaudithook(watch)
 
@@ -120,18 +122,35 @@ def start(repository: Repository, *command: str, death: Death | None = None) -> 
     return Running(process, Path(output))
 
 
+class Starter(Protocol):
+    """`start`."""
+
+    def __call__(self, repository: Repository, *command: str, death: Death | None = None) -> Running: ...
+
+
 def processes() -> dict[int, tuple[int, int]]:
     """Return the parent and the group of every process that is more than a zombie."""
     found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
-                state, parent, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+                state, parent, group = _stat(entry)
             except OSError:  # gone meanwhile
                 continue
             if state not in "ZX":
                 found[int(entry.name)] = (int(parent), int(group))
     return found
+
+
+def pause(pid: int) -> None:
+    """Stop a process, and return when it stands still: until then it may do more, even end, on a busy machine."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: {_stat(task)[0] for task in Path(f"/proc/{pid}/task").iterdir()} == {"T"})
+
+
+def _stat(entry: Path) -> list[str]:
+    """Return state, parent and group of a process or a thread."""
+    return (entry / "stat").read_text().rpartition(")")[2].split()[:3]
 
 
 def until(condition: Callable[[], object]) -> None:
