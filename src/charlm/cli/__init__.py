@@ -1,0 +1,1 @@
+"""`charlm` on the command line."""
