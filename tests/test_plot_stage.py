@@ -12,7 +12,7 @@ import pytest
 from charlm.errors import CharlmError
 from charlm.report import rendering
 from stages import plot
-from tests.examples import CURVE, METRICS, one_model, one_seed, write_results
+from tests.examples import CURVE, METRICS, ONE_CHARACTER_IN_SIGHT, one_model, one_seed, write_results
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ("attention_distance", "attention_map", "contexts", "gains", "loss_curves", "positions")
@@ -84,9 +84,10 @@ def test_what_takes_long_to_import_is_left_alone(workspace: Path, module: str) -
         ({"metrics": one_model("attention"), "pairs": []}, {"gains"}),
         ({"attention": {}, "pairs": []}, {"attention_map", "attention_distance"}),
         ({"metrics": METRICS | {"counts": {}}}, {"contexts"}),
+        (ONE_CHARACTER_IN_SIGHT, {"positions", "attention_map", "attention_distance"}),
         ({"metrics": {key: METRICS[key] for key in METRICS if key != "floor"}}, set()),
     ],
-    ids=["one seed", "one model", "only attention", "no attention", "no counts", "no floor"],
+    ids=["one seed", "one model", "only attention", "no attention", "no counts", "one in sight", "no floor"],
 )
 def test_a_report_comes_out_whatever_is_missing(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], missing: set[str]

@@ -112,6 +112,22 @@ class TestLossCurves:
         assert "the first steps, up to 4.586" in explanation
         assert "add one" not in explanation
 
+    @pytest.mark.parametrize(
+        ("levels", "said"),
+        [
+            ({"add one": 2.4819, "uniform": 4.1744}, "Dotted: counts."),  # uniform is off the top
+            ({"uniform": 2.45, "add one": 2.4819, "best on train": 2.4519}, "Dotted: uniform and counts."),
+            ({"uniform": 2.45}, "Dotted: uniform."),
+            ({"uniform": 4.1744}, None),
+            ({}, None),
+        ],
+    )
+    def test_the_dotted_lines_are_named_as_they_are_drawn(self, levels: dict[str, float], said: str | None) -> None:
+        figure = draw(CLOSE, levels)
+        explanation = figure.texts[-1].get_text()
+        assert (said or "Dashed: sample of train.") in explanation
+        assert ("Dotted" in explanation) == any(line.get_linestyle() == ":" for line in lines(figure)) == bool(said)
+
     def test_a_single_evaluation_can_be_drawn(self) -> None:
         point = np.array([[4.2]])
         png(draw({"bigram": Curve((1,), np.array([0]), point, point)}, {"uniform": 4.2}))

@@ -1,6 +1,6 @@
 """The report of any results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,15 +37,15 @@ Render = Callable[..., Report]
 
 @pytest.fixture
 def render(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Render:
-    """Return a function that renders the example results, with parts of them replaced."""
+    """Return a function that renders the example results, with parts of them replaced, and these pictures."""
     monkeypatch.chdir(tmp_path)
 
-    def render(**changed: Any) -> Report:
+    def render(pictures: Sequence[str] = PICTURES, **changed: Any) -> Report:
         write_results(tmp_path, **changed)
         metrics = read_json(Metrics, paths.METRICS)
         said = content(metrics, read_json(Samples, paths.SAMPLES), read_details(metrics.models))
-        pictures = dict.fromkeys(PICTURES, b"a picture")
-        markdown, html = rendering.markdown(said, pictures), rendering.html(said, pictures)
+        drawn = dict.fromkeys(pictures, b"a picture")
+        markdown, html = rendering.markdown(said, drawn), rendering.html(said, drawn)
         return Report(markdown, html, read_markdown(markdown), read_html(html))
 
     return render

@@ -1,6 +1,6 @@
 """How the loss falls while each model trains."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -91,12 +91,19 @@ def _draw_model(axes: Axes, curve: Curve, style: Style) -> tuple[float, float]:
 def _explanation(curves: Mapping[str, Curve], levels: Mapping[str, float], high: float) -> str:
     """Say what the lines are, and what is left out above `high`."""
     seeds = len(next(iter(curves.values())).seeds)
-    solid = f"mean of {seeds} seeds, band ± 1 sd" if seeds > 1 else "one seed, no spread"
+    solid = f"mean of {seeds} seeds, ± 1 sd" if seeds > 1 else "one seed, no spread"
     above = [f"{name} {loss:.3f}" for name, loss in levels.items() if loss > high]
     worst = max(float(losses.mean(axis=0).max()) for curve in curves.values() for losses in (curve.train, curve.val))
     if worst > high:
         above.insert(0, f"the first steps, up to {worst:.3f}")
-    lines = [f"Solid: validation, {solid}. Dashed: train. Dotted: counts."]
+    dotted = _dotted(name for name, loss in levels.items() if loss <= high)
+    lines = [f"Solid: validation, {solid}. Dashed: sample of train.{dotted}"]
     if above:
         lines.append(f"Off the top: {'; '.join(above)}.")
     return "\n".join(lines)
+
+
+def _dotted(names: Iterable[str]) -> str:
+    """Say what the dotted lines are: counts of the train text, but for "uniform", which counts nothing."""
+    kinds = {"uniform" if name == "uniform" else "counts": None for name in names}
+    return f" Dotted: {' and '.join(kinds)}." if kinds else ""

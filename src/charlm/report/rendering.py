@@ -64,7 +64,7 @@ def _environment(*, autoescape: bool) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    shared = {"number": number, "signed": signed, "percent": percent, "whole": whole, "line": line}
+    shared = {"number": number, "signed": signed, "percent": percent, "whole": whole, "counted": counted, "line": line}
     environment.filters |= shared | {
         "name": characters.name,
         "as_json": characters.as_json,
@@ -101,6 +101,11 @@ def percent(value: float | None, digits: int = 1) -> str:
 def whole(value: int | None) -> str:
     """Return the integer with its thousands apart, or a dash for none."""
     return _NONE if value is None else f"{value:,}"
+
+
+def counted(value: int, thing: str) -> str:
+    """Return how many things there are: "1 step", "5,000 steps"."""
+    return f"{whole(value)} {thing}{'' if value == 1 else 's'}"
 
 
 def line(text: str) -> str:
