@@ -24,11 +24,12 @@ from tools import trial
 ROOT = Path(__file__).resolve().parent.parent
 QEMU = "qemu-x86_64-static"
 PROCESSORS = ("Haswell", "EPYC")  # the oldest with x86-64-v3 of the two makers, as `qemu-x86_64-static -cpu help` says
-CHARACTERS = 20_000
-STEPS = 40
+CHARACTERS = 6_000
+STEPS = 24
 
-# Not yet kept: drawn at 60 dpi, this picture comes out with other bytes under emulation, and the page holds it.
-OTHERWISE = {"positions.png", "report.html"}
+# QEMU 7.2 computes VPGATHERQQ wrongly, so that numpy's argsort with AVX2 does not sort under emulation, though it does
+# on real processors. So an emulated numpy keeps to the ways of x86-64-v2.
+NUMPY_WITHOUT_AVX2 = "NPY_DISABLE_CPU_FEATURES=X86_V3"
 
 Emulate = Callable[[str], None]
 
@@ -47,7 +48,9 @@ def emulated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Emulate:
 
     def on(processor: str) -> None:
         program = tmp_path / f"python on {processor}"
-        program.write_text(f'#!/bin/sh\nexec {QEMU} -cpu {processor} "{python}" "$@"\n', encoding="utf-8")
+        program.write_text(
+            f'#!/bin/sh\nexport {NUMPY_WITHOUT_AVX2}\nexec {QEMU} -cpu {processor} "{python}" "$@"\n', encoding="utf-8"
+        )
         program.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(program))
 
@@ -139,7 +142,7 @@ def plot(folder: Path) -> dict[str, str]:
     (folder / paths.PARAMS).write_text("plot:\n  width: 8\n  height: 4.5\n  dpi: 60\n", encoding="utf-8")
     python("-m", "stages.plot", cwd=folder)
     written = [*(folder / paths.FIGURES).iterdir(), folder / paths.REPORT, folder / paths.HTML_REPORT]
-    return {path.name: sha256(path) for path in written if path.name not in OTHERWISE}
+    return {path.name: sha256(path) for path in written}
 
 
 def python(*arguments: str, cwd: Path) -> str:

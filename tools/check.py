@@ -150,13 +150,20 @@ def _not_in_git(stages: Mapping[str, Stage], in_git: set[str]) -> Iterator[Fault
     cached = {path for stage in stages.values() for path, is_cached in stage.outs.items() if is_cached}
     for name, stage in stages.items():
         for path in sorted((stage.deps | stage.outs.keys()) - cached):
-            files = filter(Path.is_file, Path(path).rglob("*")) if Path(path).is_dir() else [Path(path)]
-            for file in sorted(files):
-                if file.exists() and str(file) not in in_git:
+            for file in sorted(_seen(Path(path)) if Path(path).is_dir() else [Path(path)]):
+                # A text or a folder of them may lie in DVC's cache: then a file beside it stands for it in Git.
+                if file.exists() and not in_git & {str(file), *(f"{place}.dvc" for place in (file, *file.parents))}:
                     yield Fault(name, str(file), "is not in Git, so a clone lacks it; `git add` it")
     for file in (DECLARED, LOCKED, paths.PARAMS):
         if file.exists() and str(file) not in in_git:
             yield Fault("git", str(file), "is not in Git, so a clone lacks it; `git add` it")
+
+
+def _seen(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder but those that are hidden, or lie in what is: DVC does not see them (.dvcignore)."""
+    for file in folder.rglob("*"):
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts):
+            yield file
 
 
 def _bad_results(stages: Mapping[str, Stage]) -> Iterator[Fault]:

@@ -21,7 +21,7 @@ from charlm.figures.style import Size, png
 from charlm.files import write_json
 from charlm.palette import styles
 from charlm.results import Curve
-from charlm.splits import read_text
+from charlm.text import pieces
 from charlm.tokens import batch
 from charlm.vocabulary import Vocabulary
 from tools import stack, trial
@@ -32,7 +32,7 @@ _STEPS = 100
 
 def main() -> None:
     """Write the file anew, and say what has changed."""
-    text = read_text(Path(os.environ.get(corpus.LOCAL_COPY) or paths.CORPUS))
+    text = "".join(pieces(Path(os.environ.get(corpus.LOCAL_COPY) or paths.CORPUS)))
     before = load() if FILE.exists() else {}
     after = {"made_with": stack.here(), "values": measure(text)}
     write_json(FILE, after)

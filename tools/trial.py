@@ -11,7 +11,7 @@ from charlm import numerics as pins
 from charlm import paths
 from charlm.files import sha256
 from charlm.runs import Recipe
-from charlm.splits import save_tokens, split
+from charlm.splits import save_splits, train_length
 from charlm.vocabulary import Vocabulary
 from charlm.workers import Task, run_tasks
 
@@ -51,9 +51,8 @@ def run(
     with chdir(folder):
         vocabulary = Vocabulary.of(text)
         vocabulary.save(paths.VOCABULARY)
-        train, val = split(vocabulary.encode(text), 0.1, _BLOCK_SIZE)
-        save_tokens(paths.TRAIN_TOKENS, train)
-        save_tokens(paths.VAL_TOKENS, val)
+        train = train_length(len(text), 0.1, _BLOCK_SIZE)
+        save_splits(paths.TRAIN_TOKENS, paths.VAL_TOKENS, [text], vocabulary, train=train, length=len(text))
 
         names = [recipe.name for recipe in recipes]
         window = {"block_size": _BLOCK_SIZE, "compute": compute}
@@ -94,6 +93,7 @@ def _tasks(recipe: Recipe, steps: int, compute: dict[str, str]) -> list[Task]:
         "shape": recipe.shape,
         "learning_rate": recipe.learning_rate,
         "seed": SEED,
+        "corpus_sha256": "",
         "budget": {"batch_size": 32, "block_size": _BLOCK_SIZE, "steps": steps, "eval_interval": steps},
         "checkpoint": checkpoint,
         "state": str(paths.state(recipe.name, SEED)),
