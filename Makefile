@@ -6,20 +6,23 @@ ARGS ?=
 
 IN_VENV := PATH="$(CURDIR)/.venv/bin:$$PATH"
 VENV := .venv/.installed
+COMMAND := .venv/bin/charlm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help repro test lint check verify golden stress format lock clean python
+.PHONY: help install repro test lint check verify golden numbers sweep stress bench format lock clean python
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-repro: $(VENV) ## run what is out of date of the pipeline and say where the report lies
+install: $(VENV) $(COMMAND) ## install what requirements.lock pins, and the command charlm, into .venv
+
+repro: $(VENV) $(COMMAND) ## run what is out of date of the pipeline and say where the report lies
 	@$(IN_VENV) dvc repro
 	@echo "The report: reports/report.md, or open reports/report.html"
 
 test: $(VENV) data/raw/corpus.txt ## run the tests; ARGS="-k name" goes to pytest
-	@$(IN_VENV) python -m pytest $(ARGS)
+	@$(IN_VENV) python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV) ## check style and types
 	@$(IN_VENV) ruff check
@@ -35,8 +38,17 @@ verify: $(VENV) ## reproduce the commit in a scratch clone and compare; ARGS=--e
 golden: $(VENV) data/raw/corpus.txt ## write tools/golden.json anew, when a pin has changed the bits and that is meant
 	@$(IN_VENV) python -m tools.golden
 
+numbers: $(VENV) ## write the numbers in the documents anew from the results
+	@$(IN_VENV) python -m tools.numbers
+
+sweep: $(VENV) ## put the experiments into one table and one picture; ARGS="--param attention.n_embd"
+	@$(IN_VENV) python -m tools.sweep $(ARGS)
+
 stress: $(VENV) data/raw/corpus.txt ## kill trainings N times (200) at random moments, and compare what comes out
 	@$(IN_VENV) python -m tests.stress $(N)
+
+bench: $(VENV) data/raw/corpus.txt ## race the program against a plain loop; ARGS="--only bigram", ARGS=--scale, ARGS=--help
+	@$(IN_VENV) python -m benchmarks $(ARGS)
 
 format: $(VENV) ## mend what ruff can mend
 	@$(IN_VENV) ruff check --fix --exit-zero
@@ -57,14 +69,19 @@ lock: python ## write requirements.lock anew from the ranges in pyproject.toml
 	mv "$$scratch/lock" requirements.lock
 
 clean: ## remove .venv and the tools' caches; data, checkpoints, reports and DVC's cache stay
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache dvc_plots
-	find src stages tests tools -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache dvc_plots src/charlm.egg-info
+	find src stages tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp is written last, so a stopped installation is never taken for a whole one.
 $(VENV): requirements.lock | python
 	@echo "installing what requirements.lock pins into .venv (a minute or two) ..."
 	@$(PYTHON) -m venv --clear .venv
 	@.venv/bin/python -m pip install -qq --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+# `charlm` in .venv runs the code of this checkout as it is. setuptools, which builds it, came with torch.
+$(COMMAND): pyproject.toml $(VENV)
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 python:
