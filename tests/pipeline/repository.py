@@ -57,6 +57,11 @@ class Repository:
         """Run `dvc repro` and return the stages that ran, in order."""
         return stages_that_ran(self.run("dvc", "repro"))
 
+    def commit(self, message: str) -> None:
+        """Commit all that has changed."""
+        self.run("git", "add", "--all")
+        self.run("git", "commit", "--quiet", "--message", message)
+
     def stale(self) -> set[str]:
         """Return the stages whose own dependencies changed (`dvc repro --dry` shows none beyond these either)."""
         return set(self.json("dvc", "status", "--json"))
