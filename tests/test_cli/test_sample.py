@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from charlm import files, paths
+from charlm.cli.sample import WIDEST
 from charlm.cli.screen import Screen
 from charlm.sampling import generate
 from charlm.vocabulary import Vocabulary
@@ -99,6 +100,15 @@ def test_both_models_stand_side_by_side_whole_and_once(charlm: Charlm, monkeypat
             assert not "".join(cells[len(wrapped) :]).strip()
     both = json.loads(charlm("sample", "--model", "both", "--prompt", "the ", "--length", "90", "--json").out)["texts"]
     assert [(text["model"], text["text"]) for text in both] == [("bigram", apart[0][0]), ("attention", apart[1][0])]
+
+
+def test_a_terminal_that_claims_to_be_endless_is_given_columns_that_end(
+    charlm: Charlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "9" * 23)
+    done = charlm("sample", "--model", "both", "--length", "2")
+    assert (done.status, done.err) == (0, "")
+    assert len(done.out.splitlines()[0].split(" │ ")[0]) == (WIDEST - len(" │ ")) // 2
 
 
 def test_an_unknown_character_is_named_in_one_line_with_what_may_be_used(charlm: Charlm) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+WIDEST = 500  # cells; a terminal may claim any number
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -167,7 +169,7 @@ def _stream(writer: _Writer, num_samples: int) -> None:
 
 def _side_by_side(writers: Sequence[_Writer], num_samples: int) -> None:
     """Write each text of the models in columns, the first of a group as it is drawn."""
-    screen, width = Screen(), shutil.get_terminal_size().columns
+    screen, width = Screen(), min(WIDEST, shutil.get_terminal_size().columns)
     for group, numbers in _groups(writers[0], num_samples):
         later: list[list[tuple[int, str]]] = [[] for _ in numbers]
         columns = _open(screen, writers, width, numbers[0], num_samples)
