@@ -48,7 +48,9 @@ def arm(victim, event, pattern, count, delay):
             threading.Timer(float(delay), kill).start()
         else:
             kill()
-            time.sleep(5)  # time to be ended too, before it goes on: a parent looks twice in a second, if it gets to
+            # Time to be ended too, before it goes on: at once by the parent's death; that of the parent's parent is
+            # seen twice in a second, or later on a busy machine.
+            time.sleep(5 if victim == "grandparent" else 1)
 
     sys.addaudithook(watch)
 
