@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from charlm import one_evaluation, paths
+from charlm.errors import CharlmError
+from charlm.vocabulary import Vocabulary
 from tests.test_cli.scratch import BLOCK_SIZE, SEEDS, write_repository
 
 COMPUTE = {"device": "cpu", "numerics": "native"}
@@ -23,6 +25,15 @@ def _in_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     yield
     torch.set_num_threads(threads)
     torch.set_deterministic_debug_mode(mode)
+
+
+def test_a_model_of_as_many_other_characters_is_refused() -> None:
+    """Its shape fits, so it could be scored, and each loss would be of other characters."""
+    Vocabulary.of(TEXT.replace("q", "Q")).save(paths.VOCABULARY)
+    path = paths.checkpoint("bigram", SEEDS[0])
+    with pytest.raises(CharlmError) as caught:
+        one_evaluation.score_checkpoint(checkpoint=str(path), block_length=100, compute=COMPUTE, tell=print)
+    assert str(caught.value) == f"{path} was trained on another vocabulary than {paths.VOCABULARY}; run `dvc repro`"
 
 
 def test_kneser_ney_is_left_out_for_a_text_beyond_the_limit_and_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
