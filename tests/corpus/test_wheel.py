@@ -1,6 +1,7 @@
 """A text out of a Python wheel, which may be damaged or hostile."""
 
 import tarfile
+import tempfile
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -109,6 +110,20 @@ def test_pip_has_a_last_word(output: str, reason: str) -> None:
 def test_a_hostile_member_is_refused(member: str) -> None:
     with pytest.raises(ValidationError, match="relative path inside the wheel"):
         play("a.txt", member)
+
+
+def test_members_beside_it_that_point_elsewhere_are_written_nowhere(
+    shelf: Path, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def all_around() -> set[Path]:
+        return {*tmp_path.rglob("*"), *tmp_path.parent.iterdir()}
+
+    put_wheel(shelf, {"../../evil.txt": b"!", str(tmp_path / "evil.txt"): b"!", "a.txt": TEXT})
+    monkeypatch.chdir(target.parent)  # from here, and from a temporary folder, "../.." leads where we look
+    monkeypatch.setattr(tempfile, "tempdir", str(shelf))
+    before = all_around()
+    brings(target, play("a.txt"))
+    assert all_around() == before
 
 
 def test_two_dots_in_a_name_are_no_harm() -> None:
