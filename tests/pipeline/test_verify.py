@@ -1,5 +1,6 @@
 """`make verify`, on the small pipeline: what is committed reproduces, and what was altered does not."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -102,6 +103,38 @@ def test_where_bytes_are_not_promised_metrics_within_tolerance_are_enough(
     assert "Identical bytes are not promised here: compute.numerics is native, not portable." in lines
     assert "Data has to be identical, and metrics equal within 0.0001 (relative, absolute below 1)." in lines
     assert lines[-1].endswith("outputs are identical, and the metrics agree.")
+
+
+# A pipeline that takes no time: what matters is only how its result is judged.
+ONE_STAGE = """\
+stages:
+  evaluate:
+    cmd: echo '{"loss":2.5}' > metrics.json
+    metrics:
+      - metrics.json: {cache: false}
+"""
+
+
+def test_exact_demands_bytes_where_tolerance_would_be_enough(
+    fresh: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository = fresh.copy(tmp_path / "copy")
+    repository.set(compute__numerics="native")
+    (repository.path / "dvc.yaml").write_text(ONE_STAGE, encoding="utf-8")
+    repository.repro()
+    repository.commit("A number")
+    alter(repository, Path("metrics.json"), "2.5", "2.50001")
+    monkeypatch.chdir(repository.path)
+    for name, value in repository.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["verify", "--exact"])  # in this process: the imports take two seconds
+    with pytest.raises(SystemExit) as ended:
+        verify.main()
+    said = capsys.readouterr().out
+    assert ended.value.code == 1
+    assert re.search(r"^differs +metrics\.json: 1 numbers differ, .* 2\.50001, and 2\.5 came out$", said, re.MULTILINE)
+    assert said.endswith("Not reproduced: metrics.json.\n")
+    assert "not promised" not in said
 
 
 def test_without_results_there_is_nothing_to_verify(fresh: Repository, tmp_path: Path) -> None:
