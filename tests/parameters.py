@@ -1,16 +1,36 @@
 """The real parameters, as DVC reads them, and what is said of wrong ones."""
 
+import importlib
 import json
+import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
+import stages
 from charlm.errors import CharlmError
 from charlm.params import Section, load
 
 PARAMS = Path(__file__).resolve().parent.parent / "params.yaml"
+
+
+def kinds() -> Iterator[type[Section]]:
+    """Every section of the program, the stages' own included."""
+    for stage in pkgutil.iter_modules(stages.__path__, "stages."):
+        importlib.import_module(stage.name)
+    waiting = Section.__subclasses__()
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.partition(".")[0] in ("charlm", "stages"):
+            yield kind
+
+
+KINDS = sorted(kinds(), key=lambda kind: kind.__name__)
+FIELDS = {f"{kind.section}.{name}": (kind, name) for kind in KINDS for name in kind.model_fields}
 
 
 def dvc_reads(text: str) -> Any:

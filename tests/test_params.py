@@ -1,12 +1,9 @@
 """What may stand in params.yaml, and what is said of anything else."""
 
-import importlib
 import json
 import math
-import pkgutil
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +11,13 @@ import pytest
 from dvc.utils.hydra import apply_overrides  # type: ignore[import-untyped]
 from pydantic import ValidationError
 
-import stages
 from charlm.params import Section, load
 from charlm.settings import Compute, Train, Window
-from tests.parameters import PARAMS, dvc_reads, error, set_value
+from tests.parameters import FIELDS, KINDS, PARAMS, dvc_reads, error, set_value
 
 NAN, INF = math.nan, math.inf
 SHA256 = "0123456789abcdef" * 4
 
-
-def kinds() -> Iterator[type[Section]]:
-    """Every section of the program, the stages' own included."""
-    for stage in pkgutil.iter_modules(stages.__path__, "stages."):
-        importlib.import_module(stage.name)
-    waiting = Section.__subclasses__()
-    while waiting:
-        kind = waiting.pop()
-        waiting += kind.__subclasses__()
-        if kind.__module__.partition(".")[0] in ("charlm", "stages"):
-            yield kind
-
-
-KINDS = sorted(kinds(), key=lambda kind: kind.__name__)
-FIELDS = {f"{kind.section}.{name}": (kind, name) for kind in KINDS for name in kind.model_fields}
 
 # For each parameter: the first and the last values it may take, and values it must refuse.
 LIMITS: dict[str, tuple[list[Any], list[Any]]] = {

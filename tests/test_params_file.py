@@ -5,20 +5,34 @@ from pathlib import Path
 
 import pytest
 
+from charlm.params import Section
 from charlm.settings import Compute, Train
-from tests.parameters import PARAMS, error, set_value
+from tests.parameters import FIELDS, KINDS, PARAMS, error, set_value
 
 # --- unknown and doubled keys -----------------------------------------------------------------------------------
 
 
-def test_an_unknown_key_is_refused_with_the_nearest_known_one(params: Path) -> None:
-    set_value(params, "train.batchsize", 32)
-    assert error(Train, params) == "train.batchsize is not a known key; did you mean 'batch_size'?"
+def rewritten(key: str, start: str) -> tuple[str, int]:
+    """Return the real file with another start of one parameter's line, and the number of that line."""
+    section, name = key.split(".")
+    text = PARAMS.read_text("utf-8")
+    found = re.search(rf"^{section}:\n(?:[ #].*\n|\n)*?(  {name}):", text, re.MULTILINE)
+    assert found
+    return text[: found.start(1)] + start + text[found.end(1) :], text.count("\n", 0, found.start(1)) + 1
 
 
-def test_a_misspelt_key_is_named_rather_than_the_one_it_leaves_missing(params: Path) -> None:
-    params.write_text(PARAMS.read_text("utf-8").replace("  batch_size:", "  batchsize:"))
-    assert "train.batchsize is not a known key; did you mean 'batch_size'?" in error(Train, params)
+def strict(key: str) -> type[Section]:
+    """Return the section that refuses what it does not know; tokenize passes over most of `train`."""
+    return Train if key.startswith("train.") else FIELDS[key][0]
+
+
+@pytest.mark.parametrize("key", FIELDS)
+def test_a_misspelt_key_is_named_rather_than_the_one_it_leaves_missing(params: Path, key: str) -> None:
+    misspelt = key[:-2] + key[-1] * 2
+    text, _ = rewritten(key, f"  {misspelt.partition('.')[2]}")
+    params.write_text(text)
+    name = key.partition(".")[2]
+    assert error(strict(key), params) == f"{misspelt} is not a known key; did you mean '{name}'? (and 1 more)"
 
 
 def test_an_unknown_key_like_no_other_is_refused_with_all_that_are_known(params: Path) -> None:
@@ -26,10 +40,26 @@ def test_an_unknown_key_like_no_other_is_refused_with_all_that_are_known(params:
     assert error(Compute, params) == "compute.xyz is not a known key; known: device, numerics"
 
 
-@pytest.mark.parametrize("text", ["train: {}\ntrain: {}\n", "train:\n  steps: 1\n  block_size: 2\n  steps: 1\n"])
-def test_a_key_that_stands_twice_is_refused(params: Path, text: str) -> None:
+@pytest.mark.parametrize("key", FIELDS)
+def test_a_key_that_stands_twice_is_refused_with_its_line(params: Path, key: str) -> None:
+    name = key.partition(".")[2]
+    text, line = rewritten(key, f"  {name}: 1\n  {name}")
     params.write_text(text)
-    assert re.search("duplicate key '(train|steps)'.* line [1-4]", error(Train, params))
+    assert re.search(rf"duplicate key '{name}' .*line {line},", error(strict(key), params))
+
+
+@pytest.mark.parametrize("section", sorted({kind.section for kind in KINDS}))
+def test_a_section_that_stands_twice_is_refused_with_its_line(params: Path, section: str) -> None:
+    params.write_text(f"{section}: {{}}\n{PARAMS.read_text('utf-8')}")
+    for kind in KINDS:
+        assert re.search(rf"duplicate key '{section}' .*line 1,", error(kind, params))
+
+
+@pytest.mark.parametrize("key", FIELDS)
+def test_a_tab_before_a_key_is_refused_with_its_line(params: Path, key: str) -> None:
+    text, line = rewritten(key, f"\t{key.partition('.')[2]}")
+    params.write_text(text)
+    assert re.search(rf"line {line},", error(strict(key), params))
 
 
 def test_a_missing_section_is_named_with_the_nearest_one_there(params: Path) -> None:
