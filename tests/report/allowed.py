@@ -1,12 +1,17 @@
 """Which numbers a report may show, given its results, and other results that a report could be made of."""
 
 import copy
+import csv
+import json
 import math
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tests.examples import ATTENTION, CHARACTERS, METRICS, PAIRS, POSITIONS, PROVENANCE, SAMPLES
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 # What the report says by itself: 95 % intervals, where a distance and an interval begin and end, and how near to its
 # floor a bigram is trained enough.
@@ -52,6 +57,30 @@ def other_results(seed: int) -> dict[str, Any]:
         "metrics": metrics, "samples": samples, "pairs": pairs, "positions": jittered(POSITIONS, rng),
         "characters": characters, "attention": attention, "provenance": provenance,
     }  # fmt: skip
+
+
+def committed_results() -> dict[str, Any]:
+    """The results in Git, read without the program and put as the examples are."""
+    read: dict[str, Any] = {
+        name: json.loads((ROOT / f"reports/{name}.json").read_text(encoding="utf-8"))
+        for name in ("metrics", "samples", "details/pairs", "details/attention", "details/provenance")
+    }
+    positions: dict[str, list[float]] = {}
+    for row in _rows("positions"):
+        positions.setdefault(row["model"], []).append(float(row["loss"]))
+    characters: dict[tuple[str, str, int], dict[str, float]] = {}
+    for row in _rows("characters"):
+        key = json.loads(row["character"]), row["class"], int(row["count"])
+        characters.setdefault(key, {})[row["model"]] = float(row["loss"])
+    return {Path(name).name: content for name, content in read.items()} | {
+        "positions": positions,
+        "characters": [(*key, losses) for key, losses in characters.items()],
+    }
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with (ROOT / f"reports/details/{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _numbers(value: Any) -> Iterator[float]:
