@@ -1,10 +1,11 @@
 """The pipeline as DVC runs it, in scratch repositories whose paths hold spaces."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.pipeline.repository import STAGES, Repository, stages_that_ran
+from tests.pipeline.repository import ROOT, STAGES, Repository, stages_that_ran
 
 TRAINING = {"train_bigram", "train_attention"}
 
@@ -99,20 +100,40 @@ def test_metrics_show_both_models_and_their_difference(finished: Repository) -> 
 
 
 def test_the_curves_are_one_chart_of_two_models_and_two_splits(finished: Repository) -> None:
-    charts = finished.json("dvc", "plots", "show", "--json")["data"]
-    contents = [chart.get("content", {}) for charts_of_a_name in charts.values() for chart in charts_of_a_name]
-    ours = [content for content in contents if "facet" in content]
-    assert len(ours) == 1, "the template .dvc/plots/loss_curves.json draws one chart"
-    rows = ours[0]["data"]["values"]
-    assert {(Path(row["filename"]).stem, row["field"]) for row in rows} == {
-        (model, split) for model in ("bigram", "attention") for split in ("train_loss", "val_loss")
-    }
+    rows = drawn_by_our_template(finished, "dvc", "plots", "show", "--json")
     assert {row["rev"] for row in rows} == {"workspace"}
     assert {(row["seed"], row["step"]) for row in rows} == {
         (seed, step) for seed in ("1", "2") for step in ("0", "20", "40")
     }
-    assert "<DVC_METRIC" not in str(ours[0])
     assert "failed" not in finished.run("dvc", "plots", "show")
+
+
+def test_a_diff_shows_the_same_curves_of_both_revisions_side_by_side(repository: Repository) -> None:
+    file = repository.path / "reports/curves/attention.csv"
+    before = file.read_text(encoding="utf-8")
+    file.write_text(before.replace("\n1,40,", "\n1,41,"), encoding="utf-8")
+    rows = drawn_by_our_template(repository, "dvc", "plots", "diff", "--json")
+    assert {row["rev"] for row in rows} == {"HEAD", "workspace"}
+    for rev, steps in (("HEAD", {"0", "20", "40"}), ("workspace", {"0", "20", "40", "41"})):
+        of = [row for row in rows if row["rev"] == rev]
+        assert {row["step"] for row in of if row["filename"].endswith("attention.csv")} == steps
+        assert {row["step"] for row in of if row["filename"].endswith("bigram.csv")} == {"0", "20", "40"}
+
+
+def drawn_by_our_template(repository: Repository, *command: str) -> list[dict[str, str]]:
+    """Return the rows of the one chart that .dvc/plots/loss_curves.json draws: of two models and two splits."""
+    charts = repository.json(*command)["data"]
+    contents = [chart.get("content", {}) for charts_of_a_name in charts.values() for chart in charts_of_a_name]
+    [ours] = [content for content in contents if "facet" in content]
+    template = json.loads((ROOT / ".dvc/plots/loss_curves.json").read_text(encoding="utf-8"))
+    assert ours["description"] == template["description"]
+    assert ours["facet"]["column"]["field"] == "rev", "a panel for each revision"
+    assert "<DVC_METRIC" not in str(ours)
+    rows: list[dict[str, str]] = ours["data"]["values"]
+    assert {(Path(row["filename"]).stem, row["field"]) for row in rows} == {
+        (model, split) for model in ("bigram", "attention") for split in ("train_loss", "val_loss")
+    }
+    return rows
 
 
 def test_a_bad_parameter_is_one_line_and_changes_no_result(repository: Repository) -> None:
