@@ -33,7 +33,7 @@ _STEPS = 100
 def main() -> None:
     """Write the file anew, and say what has changed."""
     text = "".join(pieces(Path(os.environ.get(corpus.LOCAL_COPY) or paths.CORPUS)))
-    before = load() if FILE.exists() else {}
+    before = load(FILE) if FILE.exists() else {}
     after = {"made_with": stack.here(), "values": measure(text)}
     write_json(FILE, after)
     old, new = dict(leaves(before)), dict(leaves(after))
