@@ -24,6 +24,7 @@ def fresh(corpus_text: str, tmp_path_factory: pytest.TempPathFactory) -> Reposit
 def finished(fresh: Repository, tmp_path_factory: pytest.TempPathFactory) -> Repository:
     """A clone in which the pipeline has run, and its results are committed. Not to be changed: copy it."""
     repository = fresh.clone(tmp_path_factory.mktemp("finished") / "a clone that ran")
+    repository.environment.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "3"})  # test_same_bytes.py has others
     assert set(repository.repro()) == set(STAGES)
     repository.commit("What came out")
     return repository

@@ -5,7 +5,9 @@ places too. That the processor does not matter is shown in tests/test_portabilit
 """
 
 import json
+import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,9 @@ import pytest
 
 from tests.pipeline.repository import STAGES, Repository, stages_that_ran
 from tests.servers import Server, serving, whole
+
+CAN_BE_TURKISH = shutil.which("localedef") and Path("/usr/share/i18n/locales/tr_TR").exists()
+CAN_BE_LONG_AGO = shutil.which("faketime")
 
 
 @pytest.fixture
@@ -50,9 +55,8 @@ def test_nothing_around_the_pipeline_changes_a_byte(
     other = elsewhere(source, tmp_path / "Größe/ein sehr viel längerer Pfad", "çelebi", tmp_path)
     del other.environment["CHARLM_CORPUS"]
     other.environment.update(
-        {
-            "LC_ALL": "C.UTF-8",
-            "LANG": "tr_TR.UTF-8",
+        turkish(tmp_path / "locales")
+        | {
             "PYTHONHASHSEED": "4242",
             "TZ": "America/St_Johns",
             "CHARLM_JOBS": "3",
@@ -63,6 +67,8 @@ def test_nothing_around_the_pipeline_changes_a_byte(
         }
     )
 
+    for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        assert {run.environment[threads] for run in (one, other, finished)} == {"1", "3", "8"}
     assert set(one.repro()) == set(STAGES)
     assert server.asked == []
     assert set(on_another_day(other)) == set(STAGES)
@@ -72,6 +78,15 @@ def test_nothing_around_the_pipeline_changes_a_byte(
     assert {name: one.files()[name] for name in one.files() if name != "dvc.lock"} == {
         name: content for name, content in finished.files().items() if name != "dvc.lock"
     }
+
+
+@pytest.mark.parametrize(
+    ("possible", "package", "what"),
+    [(CAN_BE_TURKISH, "locales", "language"), (CAN_BE_LONG_AGO, "faketime", "date")],
+)
+def test_the_runs_above_differ_in_this_too(possible: object, package: str, what: str) -> None:
+    if not possible:
+        pytest.skip(f"to run in another {what}, install {package}, a package of Debian's")
 
 
 def elsewhere(source: Repository, path: Path, user: str, scratch: Path) -> Repository:
@@ -100,9 +115,24 @@ def matplotlibrc(folder: Path) -> Path:
     return file
 
 
+def turkish(folder: Path) -> dict[str, str]:
+    """Return the variables of a locale with decimal commas and a dotless i, which is made here if it can be."""
+    if not CAN_BE_TURKISH:
+        return {"LC_ALL": "C.UTF-8"}
+    folder.mkdir()
+    made = folder / "tr_TR.UTF-8"
+    subprocess.run(["localedef", "--inputfile=tr_TR", "--charmap=UTF-8", made], check=True, capture_output=True)
+    variables = {"LOCPATH": str(folder), "LC_ALL": made.name}
+    asked = subprocess.run(["locale", "decimal_point"], env=os.environ | variables, check=True, capture_output=True)
+    assert asked.stdout == b",\n", "the locale takes effect"
+    return variables
+
+
 def on_another_day(repository: Repository) -> list[str]:
-    """Run the pipeline long ago, where faketime (a package of Debian's) is here to say so; else today."""
-    if shutil.which("faketime"):
-        repository.environment.update({"FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"})
-        return stages_that_ran(repository.run("faketime", "-f", "@2001-09-09 01:46:40", "dvc", "repro"))
-    return repository.repro()
+    """Run the pipeline long ago, if that can be."""
+    if not CAN_BE_LONG_AGO:
+        return repository.repro()
+    repository.environment.update({"FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"})
+    long_ago = ("faketime", "-f", "@2001-09-09 01:46:40")
+    assert repository.run(*long_ago, "python", "-c", "import datetime as d; print(d.date.today())") == "2001-09-09\n"
+    return stages_that_ran(repository.run(*long_ago, "dvc", "repro"))
