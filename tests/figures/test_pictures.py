@@ -15,10 +15,12 @@ from charlm.details import Attention
 from charlm.figures.attention import attention_distance, attention_map
 from charlm.figures.contexts import contexts
 from charlm.figures.gains import gains
+from charlm.figures.loss_curves import loss_curves
 from charlm.figures.positions import positions
 from charlm.figures.style import Size, drawable, png
 from charlm.gains import Gain
 from charlm.palette import styles
+from charlm.results import Curve
 from tests.examples import ATTENTION
 
 MODELS = ("bigram", "attention", "third")
@@ -43,8 +45,13 @@ def of(attention: dict[str, Any]) -> Attention:
     return Attention.model_validate_json(json.dumps(attention))
 
 
+STEPS = np.arange(0, 5001, 250)
+FALL = np.stack([2 * np.exp(-STEPS / 200) + seed / 1000 for seed in range(5)])
+CURVES = {model: Curve((1, 2, 3, 4, 5), STEPS, train=FALL + 2.37, val=FALL + 2.4) for model in MODELS}
+LEVELS = {"uniform": 4.1744, "unigram": 3.3473, "add one": 2.4819, "best on train": 2.4519}
 LINE = "Good morrow,\tneighbour\nBaptista $$_"
 PICTURES: dict[str, Callable[[Size], Figure]] = {
+    "loss curves": lambda size: loss_curves(CURVES, LEVELS, STYLES, size),
     "positions": lambda size: positions(LOSSES, STYLES, size),
     "close positions": lambda size: positions(CLOSE, STYLES, size),
     "one position": lambda size: positions({"bigram": np.array([2.5])}, STYLES, size),
@@ -102,6 +109,25 @@ def test_letters_are_large_enough_for_a_phone(name: str) -> None:
     pixels_per_point = 360 / figure.get_figwidth() / 72
     smallest = min(float(text.get_fontsize()) * pixels_per_point for text in texts(figure).values())
     assert smallest > 6.5
+
+
+@pytest.mark.parametrize(
+    ("name", "units"),
+    [
+        ("loss curves", ["step", "loss (nats per character)"]),
+        ("positions", ["characters in sight", "loss (nats per character)"]),
+        ("contexts", ["characters of context", "loss (nats per character)"]),
+        ("gains", ["loss (nats per character)", "part (nats per character)"]),
+        ("map", ["to this character", "weight from this character"]),
+        ("distance", ["characters back", "mean weight"]),
+    ],
+)
+def test_every_axis_says_in_what_it_counts(name: str, units: list[str]) -> None:
+    axes = PICTURES[name](SIZE).axes
+    labels = [said for one in axes for said in (one.get_xlabel(), one.get_ylabel()) if said]
+    assert len(labels) == len(units)
+    for said, unit in zip(labels, units, strict=True):
+        assert unit in said
 
 
 def lines(figure: Figure, axes: int = 0) -> list[tuple[list[float], list[float]]]:
