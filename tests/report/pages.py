@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 
 # What ends a word without a blank in the source.
 _APART = {"p", "td", "th", "br", "li", "h1", "h2", "h3", "pre", "tr", "div", "img"}
+_HEADINGS = {"h1", "h2", "h3"}
 _UNSEEN = {"head", "style", "svg"}
 
 
@@ -16,6 +17,7 @@ class Page:
     """What stands on the page."""
 
     text: str = ""  # all of it in reading order, pictures by what they show, with single blanks
+    headings: list[str] = field(default_factory=list)  # each after its tag: "h1 How much"
     tables: list[list[list[str]]] = field(default_factory=list)  # rows of cells
     blocks: list[str] = field(default_factory=list)  # of code
     codes: list[str] = field(default_factory=list)  # within lines
@@ -60,6 +62,8 @@ class _Reader(HTMLParser):
             self.pieces.append(f" {alternative} ")
         elif tag == "table":
             self.page.tables.append([])
+        elif tag in _HEADINGS:
+            self.page.headings.append(f"{tag} ")
         elif tag == "tr":
             self.page.tables[-1].append([])
         elif tag in ("td", "th"):
@@ -82,6 +86,8 @@ class _Reader(HTMLParser):
         if _UNSEEN & set(self._open):
             return
         self.pieces.append(data)
+        if _HEADINGS & set(self._open):
+            self.page.headings[-1] += data
         if "pre" in self._open:
             # A browser leaves out a line end that comes first.
             self.page.blocks[-1] += data[1:] if self._open[-1] == "pre" and data[:1] == "\n" else data

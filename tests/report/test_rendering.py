@@ -83,6 +83,34 @@ class TestOneText:
             assert "third 2.1111." in page.pictures[0][1]
 
 
+class TestOrder:
+    def test_goes_from_the_answer_by_the_numbers_and_their_reasons_to_how_it_was_made(self, render: Render) -> None:
+        for page in render().pages:
+            assert page.headings == [
+                "h1 How much does it help a character language model to look back?",
+                "h2 Results",
+                "h3 Measured against counting",
+                "h2 Why: what looking back is good for",
+                "h3 By place in the window",
+                "h3 By kind of character",
+                "h3 The same last character, another text before it",
+                "h3 Where the attention goes",
+                "h2 In their own words",
+                "h3 Temperature 0.5",
+                "h3 Temperature 1.0",
+                "h2 How this was made",
+                "h2 What this does not show",
+            ]
+
+    def test_begins_with_the_question_the_answer_and_the_curves(self, render: Render) -> None:
+        for page in render().pages:
+            beginning, _, rest = page.text.partition(" Results ")
+            places = [beginning.index(part) for part in ("How much", "has a lower validation", page.pictures[0][1])]
+            assert places == sorted(places)
+            assert page.pictures[0][1].startswith("Loss by training step.")
+            assert rest.startswith("model validation loss"), "the table comes first"
+
+
 class TestMarkdown:
     def test_is_tidy(self, render: Render) -> None:
         text = render().markdown
