@@ -8,7 +8,7 @@ import pytest
 import yaml
 from dvc.repo import Repo  # type: ignore[import-untyped]
 
-from tests.pipeline.repository import ROOT, Repository, set_parameter
+from tests.pipeline.repository import ROOT, Repository, set_parameter, stages_that_ran
 
 TRAINING = {"train_bigram", "train_attention"}
 
@@ -90,6 +90,14 @@ def test_a_change_makes_stale_exactly_the_stages_that_read_it(parameter: str, pa
     value, expected = TABLE[parameter]
     set_parameter(params_file, parameter, value)
     assert stale() == expected
+
+
+def test_a_dry_run_names_the_same_stages(params_file: Path, once: Repository) -> None:
+    """It takes ten times as long to ask, so it is asked once: of two changes, and of what lies between them."""
+    for parameter in ("bigram.learning_rate", "plot.dpi"):
+        set_parameter(params_file, parameter, TABLE[parameter][0])
+    assert stale() == {"train_bigram", "plot"}
+    assert set(stages_that_ran(once.run("dvc", "repro", "--dry"))) == stale()
 
 
 @pytest.mark.parametrize("parameter", SAME_VALUE)
