@@ -1,7 +1,6 @@
 """One run: a fresh model, trained from one seed, to a checkpoint. Called in a worker process."""
 
 import importlib
-import os
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -11,18 +10,13 @@ from typing import Any
 import torch
 
 from charlm import checkpoint as checkpoints
-from charlm import paths, resume, tokens
+from charlm import memory, paths, resume, tokens
 from charlm.adamw import AdamW
 from charlm.device import settle
 from charlm.errors import CharlmError
-from charlm.models.contract import LanguageModel
 from charlm.source_code import refusal
 from charlm.training import Budget, Splits, train
 from charlm.vocabulary import Vocabulary
-
-# Itself and AdamW's two moments, each a float32; and all three twice more while safetensors makes a state of them.
-_BYTES_PER_PARAMETER = 3 * 3 * 4
-_MUCH_MEMORY = 100e6  # bytes
 
 
 def train_one(
@@ -37,12 +31,13 @@ def train_one(
     checkpoint: str,
     state: str,
     turn: int | None = None,
+    processes: int = 1,
     tell: Callable[[Any], None],
 ) -> list[dict[str, Any]] | None:
     """Train the model class `model` ("module:class") from `seed`, save it, and return its loss curve.
 
     It carries on from `state`, if that is of the same run, and keeps it there after each evaluation. Given `turn`, it
-    returns None at the first evaluation after so many steps, unless that is the last.
+    returns None at the first evaluation after so many steps, unless that is the last. `processes` train side by side.
 
     The arguments are plain values because they come from another process. `tell` gets {"after": n} where it carries on
     after n steps, {"steps": n} for n more of them, {"point": {...}} at each evaluation, and {"note": "..."} for what a
@@ -58,7 +53,8 @@ def train_one(
         block_size=budget["block_size"],
         **shape,
     )
-    _check_memory(build, lambda line: tell({"note": line}))
+    places = budget["batch_size"] * budget["block_size"]
+    memory.check(build, places, processes, say=lambda line: tell({"note": line}))
     torch.manual_seed(seed)
     network = build().to(device)
     optimizer = AdamW(network.parameters())
@@ -97,28 +93,3 @@ def train_one(
     how = {"seed": seed, "learning_rate": learning_rate, "batch_size": budget["batch_size"], "steps": budget["steps"]}
     checkpoints.save(Path(checkpoint), network, vocabulary, how, corpus_sha256)
     return [asdict(point) for point in curve]
-
-
-def _check_memory(build: Callable[[], LanguageModel], say: Callable[[str], None]) -> None:
-    """Say how much memory a large model takes.
-
-    Raises:
-        CharlmError: when that is more than this machine has.
-    """
-    with torch.device("meta"):  # shapes alone
-        model = build()
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    fixed = sum(buffer.nbytes for buffer in model.buffers())
-    needed = parameters * _BYTES_PER_PARAMETER + fixed
-    what = f"to train the model's {parameters:,} parameters takes {needed / 1e6:,.0f} MB"
-    if needed > _memory():
-        raise CharlmError(
-            f"{what}, and this machine has {_memory() / 1e6:,.0f} MB; take a text with fewer distinct characters, or a "
-            "smaller model"
-        )
-    if needed > _MUCH_MEMORY:
-        say(f"{what}, in each of the processes side by side (CHARLM_JOBS says how many)")
-
-
-def _memory() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -63,6 +63,7 @@ def train_all(recipe: Recipe, train: Train, compute: Compute) -> None:
                 "checkpoint": str(checkpoints[seed]),
                 "state": str(states[seed]),
                 "turn": turn,
+                "processes": min(processes, len(train.seeds)),
             },
         )
         for seed in train.seeds

@@ -24,13 +24,13 @@ class TableLanguageModel(LanguageModel):
 def uniform(vocab_size: int, *, block_size: int) -> TableLanguageModel:
     """Return the model that knows only how many tokens there are: ln V nats per token, on any text."""
     counts = torch.ones(1, vocab_size, dtype=torch.float64)
-    return TableLanguageModel(_log_normalised(counts).expand(vocab_size, -1), block_size=block_size)
+    return TableLanguageModel(_log_shares_(counts).expand(vocab_size, -1), block_size=block_size)
 
 
 def unigram(tokens: Tokens, vocab_size: int, *, block_size: int) -> TableLanguageModel:
     """Return the maximum-likelihood model of tokens (N,) that looks at no earlier token."""
     counts = torch.from_numpy(count(tokens, vocab_size)).double()[None]  # (1, V)
-    return TableLanguageModel(_log_normalised(counts).expand(vocab_size, -1), block_size=block_size)
+    return TableLanguageModel(_log_shares_(counts).expand(vocab_size, -1), block_size=block_size)
 
 
 def bigram(tokens: Tokens, vocab_size: int, *, block_size: int, added: float) -> TableLanguageModel:
@@ -40,10 +40,14 @@ def bigram(tokens: Tokens, vocab_size: int, *, block_size: int, added: float) ->
     occur there have an infinite one. With 1 it is Laplace's add-one estimate.
     """
     counts = torch.from_numpy(count_pairs(tokens, vocab_size)).double()  # (V, V)
-    return TableLanguageModel(_log_normalised(counts + added), block_size=block_size)
+    counts += added
+    return TableLanguageModel(_log_shares_(counts), block_size=block_size)
 
 
-def _log_normalised(counts: Tensor) -> Tensor:
-    """Return the log (N, V) of each row's shares; a row of zeros, a token never continued, becomes uniform."""
-    counts = torch.where(counts.sum(dim=1, keepdim=True) > 0, counts, 1.0)
-    return torch.log(counts / counts.sum(dim=1, keepdim=True))
+def _log_shares_(counts: Tensor) -> Tensor:
+    """Return the log (N, V) of each row's shares, in place; a row of zeros, a token never continued, becomes uniform.
+
+    In place, so that to count pairs takes less memory than to train on them, whatever V is.
+    """
+    counts[counts.sum(dim=1) == 0] = 1.0
+    return counts.div_(counts.sum(dim=1, keepdim=True)).log_()
