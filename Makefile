@@ -18,7 +18,7 @@ help: ## list these targets
 install: $(VENV) $(COMMAND) ## install what requirements.lock pins, and the command charlm, into .venv
 
 repro: $(VENV) $(COMMAND) ## run what is out of date of the pipeline and say where the report lies
-	@$(IN_VENV) dvc repro
+	@$(IN_VENV) dvc repro || { $(IN_VENV) python -m tools.mend && $(IN_VENV) dvc repro; }
 	@echo "The report: reports/report.md, or open reports/report.html"
 
 test: $(VENV) data/raw/corpus.txt ## run the tests; ARGS="-k name" goes to pytest

@@ -1,9 +1,9 @@
 """Processes of a scratch repository that are killed: at a chosen moment, by what they do, or from outside."""
 
 import os
-import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -169,11 +169,14 @@ def children(pid: int) -> list[int]:
 
 
 def mend_dvc(repository: Repository, said: str) -> bool:
-    """Do what the README advises where DVC itself was killed within a write of its own bookkeeping."""
-    if re.search(r"'\./dvc\.lock' (is invalid|validation failed)", said):
-        repository.run("git", "checkout", "--quiet", "dvc.lock")
-    elif "Unable to read RWLock-file" in said:
-        (repository.path / ".dvc/tmp/rwlock").unlink()
-    else:
+    """Do what `make repro` does when DVC fails; say whether DVC itself was killed within a write of its bookkeeping."""
+    if "Running stage" in said:
         return False
-    return True
+    mending = subprocess.run(
+        [sys.executable, "-m", "tools.mend"],
+        cwd=repository.path,
+        env=repository.environment,
+        check=False,
+        capture_output=True,
+    )
+    return mending.returncode == 0

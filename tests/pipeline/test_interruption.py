@@ -216,7 +216,7 @@ def test_a_dvc_that_is_killed_while_it_moves_outputs_repairs_that(
     assert "bigram, seed 2: validation loss" in said, "the training was over"
 
     status, said = start(training, "dvc", "repro", "train_bigram").wait()
-    if status:  # DVC cannot read what it had half written, says so, and goes on when that is brought back from Git
+    if status:  # DVC cannot read what it had half written, and says so; `make repro` mends that
         assert death.delay
         assert mend_dvc(training, said), said
         training.run("dvc", "repro", "train_bigram")
