@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from pydantic import BaseModel
+
 from charlm import paths
 from charlm.console import run
 from charlm.errors import CharlmError
@@ -189,14 +191,29 @@ def _bad_results(stages: Mapping[str, Stage]) -> Iterator[Fault]:
 
 
 def _read_metrics(path: Path, models: tuple[str, ...]) -> None:
-    """Demand every model and every key that the report needs, and finite numbers in the keys that it does not."""
+    """Demand every model, every key that `charlm.comparison` writes, null or not, and finite numbers in all others."""
     try:
         json.loads(path.read_bytes(), parse_constant=_refuse)
     except ValueError as error:
         raise CharlmError(str(error)) from None
-    found = tuple(read_json(Metrics, path).models)
+    metrics = read_json(Metrics, path)
+    found = tuple(metrics.models)
     if found != models:
         raise CharlmError(f"it has the models {', '.join(found)}, and evaluate.models names {', '.join(models)}")
+    if lacking := sorted(_lacking(metrics)):
+        raise CharlmError(f"it lacks {', '.join(lacking)}")
+
+
+def _lacking(metrics: Metrics) -> Iterator[str]:
+    """Yield the keys that are not there, and that the report can be written without."""
+    parts: dict[str, BaseModel] = {f"models.{name}": model for name, model in metrics.models.items()}
+    if metrics.difference:
+        parts["difference"] = metrics.difference
+    for name, part in parts.items():
+        yield from (f"{name}.{key}" for key in type(part).model_fields.keys() - part.model_fields_set)
+    if "bigram" in metrics.models and not metrics.floor:
+        yield "floor"
+    yield from (f"counts.{name}" for name in ("uniform", "unigram", "bigram") if name not in metrics.counts)
 
 
 def _refuse(constant: str) -> NoReturn:

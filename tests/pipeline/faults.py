@@ -151,6 +151,22 @@ FAULTS: dict[str, tuple[Callable[[], None], list[str]]] = {
         partial(replace_and_lock, METRICS, '"val_perplexity":', '"perplexity":'),
         [f"evaluate: {METRICS} is no good: {METRICS}: models.bigram.val_perplexity: Field required; "],
     ),
+    "a spread that the report can do without": (
+        partial(replace_and_lock, METRICS, '"val_loss_full_sd":', '"val_loss_full_spread":'),
+        [f"evaluate: {METRICS} is no good: it lacks models.bigram.val_loss_full_sd"],
+    ),
+    "an interval that the report can do without": (
+        partial(replace_and_lock, METRICS, '"text_low":', '"text_lowest":'),
+        [f"evaluate: {METRICS} is no good: it lacks difference.text_low"],
+    ),
+    "the distance from the floor": (
+        partial(replace_and_lock, METRICS, '"floor":', '"ground":'),
+        [f"evaluate: {METRICS} is no good: it lacks floor"],
+    ),
+    "a count": (
+        partial(replace_and_lock, METRICS, '"uniform":', '"none":'),
+        [f"evaluate: {METRICS} is no good: it lacks counts.uniform"],
+    ),
     "a model without metrics": (
         partial(replace_and_lock, METRICS, '"attention": {', '"other": {'),
         [f"evaluate: {METRICS} is no good: it has the models bigram, other, and evaluate.models names bigram, att"],
