@@ -44,7 +44,8 @@ def loss_curves(curves: Mapping[str, Curve], levels: Mapping[str, float], styles
         colour = styles[model].colour
         val, train = _draw_model(axes, curve, styles[model])
         labels.append((val, label(figure, f"{model} {val:.3f}", colour=colour, size=LARGE, bold=True)))
-        labels.append((train, label(figure, f"{model}, train {train:.3f}", colour=colour)))
+        # No number: of a sample, it may lie below what is possible on the whole.
+        labels.append((train, label(figure, f"{model}, sample of train", colour=colour)))
 
     axes.set_xlabel("step", fontsize=MEDIUM)
     axes.set_ylabel("loss (nats per character)", fontsize=MEDIUM)
