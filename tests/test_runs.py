@@ -66,7 +66,7 @@ def test_runs_from_the_start_count_each_step_once_whatever_turns_they_take(bar: 
     turns[0] = 1, point(0)
     turns[2] = 2, point(0)
     show(bar, *turns)
-    assert bar.n == 2000
+    assert (bar.n, bar.initial) == (2000, 0)
     assert Bar.lines == []
 
 
@@ -104,7 +104,7 @@ def test_a_run_that_was_stopped_is_told_once_and_its_steps_of_before_count(bar: 
         note,
     ]
     show(bar, *((1, event) for event in stopped), (2, {"after": 0}))
-    assert bar.n == 400
+    assert (bar.n, bar.initial) == (400, 300), "what was done before is no part of the speed"
     assert Bar.lines == [
         "state.older is torn or altered: not used",
         "seed 1 carries on from step 300",

@@ -119,6 +119,9 @@ class _Progress:
             case {"after": step}:
                 if seed not in self._measured:
                     self._say(f"seed {seed} carries on from step {step}")
+                    self._bar.initial += step  # done before, so no part of the speed
+                    self._bar.n += step
+                    self._shown[seed] = step
                 self._advance(seed, step)
             case {"steps": steps}:
                 self._advance(seed, self._shown.get(seed, 0) + steps)
