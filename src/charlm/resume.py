@@ -10,7 +10,6 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,7 +76,7 @@ def save(path: Path, of: str, model: LanguageModel, optimizer: AdamW, curve: Seq
     """
     tensors = {f"model.{name}": weight for name, weight in model.state_dict().items()}
     tensors |= {f"optimizer.{name}": tensor for name, tensor in optimizer.state().items()}
-    record = {"fingerprint": of, "curve": [asdict(point) for point in curve]}
+    record = {"fingerprint": of, "curve": [vars(point) for point in curve]}
     body = safetensors.torch.save(
         {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {_KEY: json.dumps(record)}
     )

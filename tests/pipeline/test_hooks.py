@@ -4,6 +4,7 @@ Each entry is run as pre-commit would run it, from the repository's root and wit
 """
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ def at_work(finished: Repository, tmp_path_factory: pytest.TempPathFactory) -> R
     repository = finished.copy(tmp_path_factory.mktemp("hooks") / "a copy")
     (repository.path / "tests").mkdir()
     (repository.path / "tests/test_nothing.py").touch()  # mypy wants the folder
+    cache = ROOT / ".mypy_cache"
+    if cache.is_dir():  # what `make lint` has read of the libraries saves time
+        shutil.copytree(cache, repository.path / cache.name)
     environment = repository.path / ".venv"
     environment.mkdir()
     for file in Path(sys.prefix).iterdir():
