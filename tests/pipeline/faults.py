@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.pipeline.repository import set_parameter
+from tests.pipeline.repository import STAGES, set_parameter
 
 METRICS = "reports/metrics.json"
 CURVE = "reports/curves/bigram.csv"
@@ -65,7 +65,7 @@ FAULTS: dict[str, tuple[Callable[[], None], list[str]]] = {
     "code": (partial(add, "src/charlm/report/content.py"), [f"plot: src/charlm/report/content.py {USED}"]),
     "code of several stages": (
         partial(add, "src/charlm/tokens.py"),
-        [f"{stage}: src/charlm/tokens.py {USED}" for stage in ("train_bigram", "train_attention", "evaluate")],
+        [f"{stage}: src/charlm/tokens.py {USED}" for stage in STAGES if stage.startswith(("train_", "evaluate"))],
     ),
     "missing code": (
         lambda: Path("src/charlm/figures/gains.py").unlink(),
@@ -116,10 +116,7 @@ FAULTS: dict[str, tuple[Callable[[], None], list[str]]] = {
     ),
     "no lock file": (
         lambda: Path("dvc.lock").unlink(),
-        [
-            f"{stage}: dvc.lock has no entry for this stage; run `dvc repro`"
-            for stage in ("download", "tokenize", "train_bigram", "train_attention", "evaluate", "plot")
-        ],
+        [f"{stage}: dvc.lock has no entry for this stage; run `dvc repro`" for stage in STAGES],
     ),
     "a stage that the lock lacks": (
         partial(forget, "  plot:\n"),

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TEXT = "the cat sat on the mat.\nthe dog sat on the log.\nthe end\n" * 4
 BLOCK_SIZE = 8
 SEEDS = (1, 2)
+MODELS = ("bigram", "attention")
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,12 @@ def write_repository(root: Path, text: str) -> Path:
     save_tokens(root / paths.TRAIN_TOKENS, vocabulary.encode(text[:cut]))
     save_tokens(root / paths.VAL_TOKENS, vocabulary.encode(text[cut:]))
     for seed in SEEDS:
-        for name, model in zip(("bigram", "attention"), small_models(vocabulary, seed), strict=True):
+        for name, model in zip(MODELS, small_models(vocabulary, seed), strict=True):
             how = {"seed": seed, "steps": 0}
             checkpoint.save(root / paths.checkpoint(name, seed), model, vocabulary, how, files.sha256(corpus))
     params = (ROOT / paths.PARAMS).read_text(encoding="utf-8")
     params = re.sub(r"seeds: \[.*?\]", f"seeds: {list(SEEDS)}", params)
+    params = re.sub(r"models: \[.*?\]", f"models: [{', '.join(MODELS)}]", params)  # whatever the pipeline has besides
     params = params.replace("numerics: portable", "numerics: native")  # torch is imported here, without the pins
     (root / paths.PARAMS).write_text(params, encoding="utf-8")
     return root

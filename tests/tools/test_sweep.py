@@ -79,7 +79,7 @@ def test_table_and_picture_come_from_the_commit_and_its_finished_experiments(
         ("2.4500", "0.0100"), ("2.4000", "0.0100"), ("2.3450", "0.0040")
     ]  # fmt: skip
     assert set(rows[0]) == {"experiment", "attention.n_embd"} | {
-        f"{model}.{key}" for model in ("bigram", "attention") for key in ("val_loss", "val_loss_sd")
+        f"{model}.{key}" for model in METRICS["models"] for key in ("val_loss", "val_loss_sd")
     }
     said, told = capsys.readouterr()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in said.splitlines()]
