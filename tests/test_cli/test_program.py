@@ -53,13 +53,18 @@ def charlm(
 
 
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
-def test_text_is_utf8_in_and_out_whatever_the_locale(chinese: Path, locale: dict[str, str]) -> None:
+def test_text_is_utf8_in_and_out_whatever_the_locale(chinese: Path, locale: dict[str, str], tmp_path: Path) -> None:
     done = charlm(chinese, "sample", "--prompt", "caf\u00e9 \u4f60".encode(), "--length", "30", environment=locale)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode().startswith("caf\u00e9 \u4f60")
     assert len(done.stdout.decode()) == len("caf\u00e9 \u4f60") + 30 + 1
-    scored = charlm(chinese, "score", "-", stdin="\u4f60\u597d \u00fc".encode(), environment=locale)
+    place = tmp_path / "\u4f60\u597d"
+    place.mkdir()
+    (place / "\u4f60.txt").write_bytes("\u4f60\u597d \u00fc".encode())
+    scored = charlm(chinese, "score", bytes(place / "\u4f60.txt"), environment=locale)
+    assert scored.stdout.decode().startswith(f"{place}/\u4f60.txt: 4 characters, 2 predicted")
     assert "1 characters, '\u00fc'".encode() in scored.stdout
+    assert f"no params.yaml in {place} nor".encode() in charlm(place, "inspect", environment=locale).stderr
     wrong = charlm(chinese, "sample", "--prompt", b"caf\xe9", environment=locale)
     assert wrong.returncode == 2
     assert b"not UTF-8 at byte 3" in wrong.stderr

@@ -205,6 +205,12 @@ def test_a_file_that_is_not_there_is_one_line(charlm: Charlm, repository: Path) 
     assert charlm("score").status == 2
 
 
+def test_a_name_that_is_no_text_is_told_by_its_bytes(charlm: Charlm, repository: Path) -> None:
+    (repository / "caf\udce9.txt").write_text(OWN)
+    assert charlm("score", "caf\udce9.txt").out.startswith("caf\\xe9.txt: ")
+    assert scored(charlm("score", "caf\udce9.txt", "--json"))["file"] == "caf\\xe9.txt"
+
+
 def test_the_file_is_found_from_where_the_command_is_called(
     charlm: Charlm, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

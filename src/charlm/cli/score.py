@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from charlm.cli import workplace
-from charlm.cli.screen import Screen, print_json
+from charlm.cli.screen import Screen, print_json, shown
 from charlm.cli.unknown import leave_out, named
 from charlm.errors import CharlmError
 from charlm.text import decoded, normalised
@@ -51,7 +51,7 @@ def score(
     file: Path, *, model: str | None, seed_run: int | None, context: str, encoding: str | None, as_json: bool
 ) -> None:
     """Write the loss of the file's text under the checkpoints that are chosen."""
-    name = "standard input" if file == STDIN else str(file)
+    name = "standard input" if file == STDIN else shown(file)
     given = file if file == STDIN else file.absolute()  # before the command goes to the repository's root
     settings = workplace.settings()
     seeds = settings.seeds if seed_run is None else (seed_run,)

@@ -7,6 +7,7 @@ import sys
 import unicodedata
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -42,6 +43,11 @@ def print_json(value: Any) -> None:
     """Write a JSON document, in which control characters are escaped: all of them, beyond those that must be."""
     document = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     print(re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", document), flush=True)
+
+
+def shown(path: Path) -> str:
+    """Return a file's name as text in UTF-8, with other bytes as \\xe9: Python decodes names by the locale."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 class Columns:

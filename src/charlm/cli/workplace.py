@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from charlm import paths
+from charlm.cli.screen import shown
 from charlm.errors import CharlmError
 from charlm.evaluations import Evaluate
 from charlm.numerics import environment
@@ -59,7 +60,9 @@ def settings() -> Settings:
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / paths.PARAMS).is_file()), None)
     if root is None:
-        raise CharlmError(f"no {paths.PARAMS} in {here} nor in a folder above it; run charlm inside of the repository")
+        raise CharlmError(
+            f"no {paths.PARAMS} in {shown(here)} nor in a folder above it; run charlm inside of the repository"
+        )
     os.chdir(root)
     return Settings(load(Tokenize), load(Evaluate), load(Train), load(Compute))
 
