@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 from charlm import numerics, paths, tokens
 from charlm.adamw import AdamW
 from charlm.models.bigram import BigramLanguageModel
+from charlm.splits import save_tokens
 from charlm.vocabulary import Vocabulary
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,24 +97,44 @@ def test_that_memory_is_too_little_for_the_text_at_once(tmp_path: Path) -> None:
     assert done.stderr.endswith("MemoryError\n")
 
 
-# --- thousands of characters ------------------------------------------------------------------------------------
+# --- with torch: thousands of characters, and a long text -------------------------------------------------------
 
 V = 5000
 TRAIN = 1455 * MB  # what it says
 LIMIT = TRAIN * 11 // 10  # freed memory has holes
 COUNT = TRAIN * 2 // 3
+ROOM = 40 * MB  # what the long text may take beyond what is there before it, of which it takes 12
+PART = 300_007  # characters, of which the long text repeats so many
+REPEATED = 200
 
-TRAINING = """
-import json
+# One process for both, since torch takes two seconds to import (torch._dynamo at the first shape without content). It
+# splits before any work, since memory that was freed would hide what is taken.
+WORK = """
+import itertools, json, os, sys, torch._dynamo
+from pathlib import Path
 from charlm import one_run
-one_run.train_one(
-    model="charlm.models.bigram:BigramLanguageModel", shape={}, learning_rate=0.01, seed=1, corpus_sha256="",
-    checkpoint="a", state="a.state", compute={"device": "cpu", "numerics": "native"},
-    tell=lambda event: print(json.dumps(event)),
-    budget={"batch_size": 32, "block_size": 32, "steps": 6, "eval_interval": 3},
-)
-"""
+how = {"model": "charlm.models.bigram:BigramLanguageModel", "shape": {}, "learning_rate": 0.01, "seed": 1,
+       "corpus_sha256": "", "compute": {"device": "cpu", "numerics": "native"}, "state": "a.state",
+       "budget": {"batch_size": 32, "block_size": 32, "steps": 6, "eval_interval": 3}}
+if long := os.fork():
+    if os.waitpid(long, 0)[1]: sys.exit(1)
+    print("---")
+    os.chdir("thousands")
+    one_run.train_one(**how, checkpoint="a", tell=lambda event: print(json.dumps(event)))
+    sys.exit()
 
+from charlm import evaluation, one_evaluation
+from charlm.cli import score
+os.chdir("long")
+whole, some = evaluation.score, lambda batches: itertools.islice(batches, 200)  # all of them take seconds
+evaluation.score = one_evaluation.score = lambda model, batches, device: whole(model, some(batches), device)
+used = int(Path("/proc/self/status").read_text().split("VmData:")[1].split()[0]) * 1024
+resource.setrlimit(resource.RLIMIT_DATA, (used + ROOM, used + ROOM))
+checkpoint = "checkpoints/bigram/seed-1.safetensors"
+one_run.train_one(**how, checkpoint=checkpoint, tell=str)
+one_evaluation.score_checkpoint(checkpoint=checkpoint, block_length=1000, compute=how["compute"], tell=str)
+score.score(Path("text"), model="bigram", seed_run=1, context="windows", encoding=None, as_json=True)
+"""
 
 COUNTING = """
 from charlm.one_evaluation import score_tables
@@ -120,22 +142,39 @@ score_tables(block_size=32, compute={"device": "cpu", "numerics": "native"}, tel
 """
 
 
-@pytest.fixture
-def chinese(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with tokens of V different characters."""
-    monkeypatch.chdir(tmp_path)
-    Vocabulary([chr(0x4E00 + i) for i in range(V)]).save(paths.VOCABULARY)
-    text = np.random.default_rng(1).integers(0, V, 6000).astype(np.uint16)
-    np.save(paths.TRAIN_TOKENS, text[:5000])
-    np.save(paths.VAL_TOKENS, text[5000:])
-    return tmp_path
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Tokens of V different characters, and of a long text."""
+    folder = tmp_path_factory.mktemp("scale")
+    thousands, long = folder / "thousands", folder / "long"
+    Vocabulary([chr(0x4E00 + i) for i in range(V)]).save(thousands / paths.VOCABULARY)
+    ids = np.random.default_rng(1).integers(0, V, 6000).astype(np.uint16)
+    save_tokens(thousands / paths.TRAIN_TOKENS, ids[:5000])
+    save_tokens(thousands / paths.VAL_TOKENS, ids[5000:])
+
+    part = "".join(CHARACTERS["ascii"][i] for i in np.random.default_rng(1).integers(0, 43, PART))
+    vocabulary = Vocabulary.of(part)
+    vocabulary.save(long / paths.VOCABULARY)
+    save_tokens(long / paths.TRAIN_TOKENS, np.tile(vocabulary.encode(part), TOTAL // PART))
+    save_tokens(long / paths.VAL_TOKENS, vocabulary.encode(part[:5000]))
+    (long / "text").write_text(part * REPEATED + "\u00e9", encoding="utf-8")
+    params = (ROOT / paths.PARAMS).read_text(encoding="utf-8")
+    (long / paths.PARAMS).write_text(params.replace("numerics: portable", "numerics: native"), encoding="utf-8")
+    yield folder
+    shutil.rmtree(folder)  # pytest keeps the folders of its last three runs
+
+
+@pytest.fixture(scope="module")
+def said(folder: Path) -> list[str]:
+    """What the work on the long text says, and the training on V different characters."""
+    done = run(f"ROOM = {ROOM}\n{WORK}", folder, LIMIT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("---\n")
 
 
 @linux
-def test_a_bigram_table_of_5000_characters_trains_in_the_memory_that_it_says(chinese: Path) -> None:
-    done = run(TRAINING, chinese, LIMIT)
-    assert done.returncode == 0, done.stderr
-    events = [json.loads(line) for line in done.stdout.splitlines()]
+def test_a_bigram_table_of_5000_characters_trains_in_the_memory_that_it_says(said: list[str]) -> None:
+    events = [json.loads(line) for line in said[1].splitlines()]
     (note,) = [event["note"] for event in events if "note" in event]
     assert note.startswith(f"to train the model's 25,000,000 parameters takes at least {TRAIN // MB:,} MB")
     points = [event["point"] for event in events if "point" in event]
@@ -144,9 +183,16 @@ def test_a_bigram_table_of_5000_characters_trains_in_the_memory_that_it_says(chi
 
 
 @linux
-def test_to_count_its_pairs_takes_less(chinese: Path) -> None:
+def test_a_long_text_is_trained_on_and_scored_in_little_memory(said: list[str]) -> None:
+    found = json.loads(said[0])
+    assert (found["characters"], found["unknown"]) == (PART * REPEATED + 1, {"\u00e9": 1})
+    assert 3 < found["models"]["bigram"]["loss"] < 6
+
+
+@linux
+def test_to_count_its_pairs_takes_less(folder: Path) -> None:
     """So what could be trained can be evaluated."""
-    done = run(COUNTING, chinese, COUNT)
+    done = run(COUNTING, folder / "thousands", COUNT)
     assert done.returncode == 0, done.stderr
 
 
