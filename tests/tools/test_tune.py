@@ -60,6 +60,9 @@ def test_the_last_tenth_of_train_is_scored_and_no_validation_text_is_there(
     for row in rows[:2]:
         assert [float(value) for value in row[4:]] == pytest.approx([np.mean(losses), np.std(losses, ddof=1)], abs=1e-5)
     assert not (place / paths.VAL_TOKENS).exists()
+    kept, scored = (np.load(place / tune._FOLDER / path) for path in (paths.TRAIN_TOKENS, paths.VAL_TOKENS))
+    assert kept.tolist() == tokens(400)[:360].tolist(), "no run trains on what it is scored on"
+    assert scored.tolist() == tokens(400)[360:].tolist()
 
 
 def test_runs_that_were_done_are_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
