@@ -1,6 +1,6 @@
 """Do the program and the plain loop compute the same? Without that, no comparison of speed means anything."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,10 +59,17 @@ def difference(model: str, text: str, *, numerics: str, steps: int) -> Differenc
         _, reached = checkpoint.load(paths.checkpoint(model, work.SEED))
     weights = plain.state_dict()
     return Difference(
-        loss=max(abs(a - b) for a, b in zip(ours, theirs, strict=True)),
-        weight=max((weights[name.removeprefix("head.")] - found).abs().max().item() for name, found in reached.items()),
+        loss=_largest(abs(a - b) for a, b in zip(ours, theirs, strict=True)),
+        weight=_largest(
+            (weights[name.removeprefix("head.")] - found).abs().max().item() for name, found in reached.items()
+        ),
         last_loss=ours[-1],
     )
+
+
+def _largest(differences: Iterable[float]) -> float:
+    """Return the largest, or NaN if one is: `max` would pass over a NaN that is not the first."""
+    return torch.tensor(list(differences), dtype=torch.float64).max().item()
 
 
 def _program_losses(model: str, numerics: str, steps: int) -> list[float]:
