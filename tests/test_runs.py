@@ -112,6 +112,12 @@ def test_a_run_that_was_stopped_is_told_once_and_its_steps_of_before_count(bar: 
     ]
 
 
+def test_where_no_terminal_shows_the_bar_the_same_is_told() -> None:
+    Bar.lines = []
+    show(Bar(total=2000, file=io.StringIO(), disable=True), (1, {"after": 300}), (1, {"steps": 50}), (1, point(350)))
+    assert Bar.lines == ["seed 1 carries on from step 300"]
+
+
 def test_the_last_point_stands_beside_the_bar(bar: Bar) -> None:
     show(bar, (2, point(250)))
     assert bar.postfix == "seed 2 step 250: train 2.5000, validation 2.7500 nats"

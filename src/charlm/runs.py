@@ -119,7 +119,8 @@ class _Progress:
             case {"after": step}:
                 if seed not in self._measured:
                     self._say(f"seed {seed} carries on from step {step}")
-                    self._bar.initial += step  # done before, so no part of the speed
+                    if not self._bar.disable:  # as where no terminal shows it, and it has no speed then
+                        self._bar.initial += step  # done before, so no part of the speed
                     self._bar.n += step
                     self._shown[seed] = step
                 self._advance(seed, step)

@@ -5,45 +5,73 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.pipeline.killing import Starter
 from tests.pipeline.repository import Repository, stages_that_ran
-from tests.pipeline.trained import CARRIES_ON, check, check_outputs, states
+from tests.pipeline.trained import CARRIES_ON, check, states
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it mounts what has no room")
 
 
-@contextmanager
-def mounted(path: Path, *options: str) -> Iterator[None]:
-    """Mount something on a folder, where that is allowed."""
-    path.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(["mount", *options, str(path)], check=False, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"mounting is not allowed here: {done.stderr.strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
+@dataclass(frozen=True)
+class Apart:
+    """A repository as processes see it that have mounts of their own, which need no right and end with the test."""
+
+    holder: int  # a process that does nothing else than keep these mounts
+    seen_from_here: Repository
+
+    def run(self, *command: str, status: int = 0) -> str:
+        """Run a command among the mounts, check its exit status, and return what it wrote to both streams."""
+        enter = ("nsenter", f"--target={self.holder}", "--user", "--mount", "--wd", "--preserve-credentials")
+        return self.seen_from_here.run(*enter, *command, status=status)
+
+    def mount(self, folder: str, *options: str) -> None:
+        self.run("mkdir", "-p", folder)
+        self.run("mount", *options, folder)
 
 
-def test_a_full_disk_is_a_line_and_the_next_attempt_carries_on(training: Repository, finished: Repository) -> None:
-    runs = training.path / ".runs"
-    with mounted(runs, "-t", "tmpfs", "-o", "size=100k", "tmpfs"):  # room for two states of a run, not for three
-        said = training.run("dvc", "repro", "train_bigram", status=255)
-        assert re.search(
-            r"^error: \.runs/bigram/seed-\d\.state cannot be written \(No space left on device\); .*`dvc repro`",
-            said,
-            re.MULTILINE,
-        ), said
-        assert "Traceback" not in said
-        subprocess.run(["mount", "-o", "remount,size=2m", str(runs)], check=True)
-        said = training.run("dvc", "repro", "train_bigram")
-        assert CARRIES_ON.search(said)
-        check(training, finished, "bigram")
+@pytest.fixture
+def apart(training: Repository) -> Iterator[Apart]:
+    """The copy to train in, apart."""
+    ready = ("sh", "-c", "echo; exec sleep infinity")
+    holder = subprocess.Popen(
+        ("unshare", "--map-root-user", "--mount", *ready),
+        cwd=training.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdout
+        assert holder.stderr
+        if not holder.stdout.readline():
+            pytest.skip(f"the system lets nobody mount anything here: {holder.stderr.read().decode().strip()}")
+        root = Path(f"/proc/{holder.pid}/root")
+        yield Apart(holder.pid, Repository(root / training.path.relative_to("/"), training.environment))
+        holder.kill()
+
+
+def test_a_full_disk_is_a_line_and_the_next_attempt_carries_on(apart: Apart, finished: Repository) -> None:
+    full = "(No space left on device)"
+    apart.mount(".runs", "-t", "tmpfs", "-o", "size=100k", "tmpfs")  # room for two states of a run, not for three
+    said = apart.run("dvc", "repro", "train_bigram", status=255)
+    told = rf"^error: \.runs/bigram/seed-\d\.state cannot be written {re.escape(full)}; .*`dvc repro`"
+    assert re.search(told, said, re.MULTILINE), said
+    assert "Traceback" not in said
+
+    apart.run("mount", "-o", "remount,size=2m", ".runs")
+    apart.mount("checkpoints", "-t", "tmpfs", "-o", "size=20k", "tmpfs")  # for one checkpoint, not for two
+    said = apart.run("python", "-m", "stages.train_bigram", status=1)
+    assert re.search(r"^error: No space left on device: checkpoints/bigram/seed-\d\.safetensors$", said, re.MULTILINE)
+    assert "Traceback" not in said
+
+    apart.run("mount", "-o", "remount,size=2m", "checkpoints")
+    said = apart.run("dvc", "repro", "train_bigram")
+    assert sorted(CARRIES_ON.findall(said)) == [("1", "40"), ("2", "40")]
+    check(apart.seen_from_here, finished, "bigram")
 
 
 def test_a_file_size_limit_is_a_line_and_leaves_nothing_torn(training: Repository, finished: Repository) -> None:
@@ -59,24 +87,23 @@ def test_a_file_size_limit_is_a_line_and_leaves_nothing_torn(training: Repositor
     assert limited.returncode == 1
     assert re.search(r"^error: \.runs/\S+ cannot be written \(File too large\)", limited.stderr.splitlines()[-1])
     assert states(training, "bigram") == set(), "none was small enough"
-    said = training.run("python", "-m", "stages.train_bigram")
+    said = training.run("dvc", "repro", "train_bigram")
     assert not CARRIES_ON.search(said)
-    check_outputs(training, finished, "bigram")
+    check(training, finished, "bigram")
 
 
-def test_a_read_only_folder_is_a_line_and_the_next_attempt_carries_on(
-    training: Repository, finished: Repository
-) -> None:
+def test_a_read_only_folder_is_a_line_and_the_next_attempt_carries_on(apart: Apart, finished: Repository) -> None:
     def read_only(folder: str) -> str:
-        path = str(training.path / folder)
-        with mounted(training.path / folder, "--bind", "-o", "ro", path):
-            return training.run("python", "-m", "stages.train_bigram", status=1).splitlines()[-1]
+        apart.mount(folder, "--bind", "-o", "ro", folder)
+        said = apart.run("python", "-m", "stages.train_bigram", status=1)
+        apart.run("umount", folder)
+        return said.splitlines()[-1]
 
     assert read_only(".runs") == "error: Read-only file system: .runs/bigram.lock"
     assert re.search(r"^error: Read-only file system: .*/reports/curves/\.bigram\.csv\S+$", read_only("reports/curves"))
-    said = training.run("dvc", "repro", "train_bigram")
+    said = apart.run("dvc", "repro", "train_bigram")
     assert sorted(CARRIES_ON.findall(said)) == [("1", "40"), ("2", "40")]
-    check(training, finished, "bigram")
+    check(apart.seen_from_here, finished, "bigram")
 
 
 def test_a_file_where_a_folder_should_be_is_a_line(training: Repository) -> None:
