@@ -117,6 +117,17 @@ def test_every_function_that_is_named_is_linked_and_there(page: str) -> None:
     assert looks_like_a_name - {text for text, _ in linked} == set()
 
 
+@pytest.mark.parametrize("page", WALKS)
+def test_each_idea_has_its_equation_its_function_and_its_number_or_picture(page: str) -> None:
+    ideas = read(page).split("\n## ")[1:]
+    assert len(ideas) > 8
+    for idea in ideas:
+        title = idea.splitlines()[0]
+        assert "```math\n" in idea, title
+        assert re.search(r"\[`\w+\.[\w.]+`\]\(", idea), title
+        assert MARKED.search(idea) or "![" in idea, title
+
+
 @cache
 def defined(file: Path) -> set[str]:
     """Return the functions and classes that a module defines, and the methods, as Class.method."""

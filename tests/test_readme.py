@@ -63,12 +63,6 @@ def test_the_map_names_every_module_and_no_other() -> None:
     assert named == modules
 
 
-def test_every_make_target_that_is_named_exists() -> None:
-    named = set(re.findall(r"\bmake ([a-z]+)\b", re.sub(r"`make` alone", "", README)))
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert named <= targets
-
-
 def test_every_test_that_is_named_is_there() -> None:
     named = re.findall(r"tests/[\w./]+", README)
     assert [path for path in named if not (ROOT / path).exists()] == []

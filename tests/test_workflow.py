@@ -101,6 +101,18 @@ def test_the_gates_are_all_there() -> None:
     assert {"make lint", "make check", "make test", "make repro", "make verify"} <= run
 
 
+def test_a_pull_request_and_it_alone_is_summed_up_against_its_base() -> None:
+    [step] = [step for step in STEPS.values() if ".github/summary.sh" in step.get("run", "")]
+    assert step["run"] == '.github/summary.sh "$BASE" >> "$GITHUB_STEP_SUMMARY"', "where GitHub shows it"
+    assert step["env"]["BASE"] == "origin/${{ github.base_ref }}"
+    assert step["if"] == "${{ !cancelled() && github.event_name == 'pull_request' }}", "also where lint has failed"
+    [job] = [job for job in JOBS.values() if step in job["steps"]]
+    [checkout] = [other for other in job["steps"] if other.get("uses", "").startswith("actions/checkout@")]
+    assert checkout["with"]["fetch-depth"] == 0, "with the base branch"
+    before = [other.get("run") for other in job["steps"][: job["steps"].index(step)]]
+    assert "make check" in before, "which installs DVC too"
+
+
 def test_caches_are_keyed_on_the_lock_files() -> None:
     keys = []
     for step in STEPS.values():

@@ -47,6 +47,7 @@ def test_what_runs_share_is_said_once(charlm: Charlm) -> None:
     lines = charlm("inspect").out.splitlines()
     assert sum(line.startswith("  vocabulary") for line in lines) == 2  # once a model
     assert f"  vocabulary     {V} characters, those of the corpus" in lines
+    assert lines.count(f"  characters     {''.join(sorted(set(TEXT)))!r}") == 2
     assert sum("SHA-256" in line for line in lines) == 2 * len(SEEDS) + 2 + 1  # of files, of their text, of that here
     counts = Counter(TEXT)
     [most] = [line for line in lines if line.startswith("  most frequent")]

@@ -197,6 +197,23 @@ def test_a_shell_learns_to_complete(place: Path, shell: str) -> None:
         assert offered("charlm", "score", "--seed-run", "") == {"1", "2"}
 
 
+def test_bash_completes_as_the_readme_says(place: Path, tmp_path: Path) -> None:
+    command = tmp_path / "charlm"
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(CHARLM)} "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    session = """
+        eval "$(charlm completion bash)"
+        COMP_WORDS=(charlm sample --model b) COMP_CWORD=3
+        $(complete -p charlm | sed 's/.*-F \\([^ ]*\\).*/\\1/') charlm b --model
+        echo "${COMPREPLY[@]}"
+    """
+    environment = PATH | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", session], cwd=place, env=environment, capture_output=True, check=False, timeout=120
+    )
+    assert (done.stdout.decode().split(), done.stderr) == (["bigram", "both"], b"")
+
+
 @pytest.mark.parametrize("params", [None, b"train: [\n", b"\xff"], ids=["outside", "no YAML", "no text"])
 @pytest.mark.parametrize("words", ["charlm sample --model ", "charlm score --seed-run "])
 def test_where_parameters_cannot_be_read_nothing_is_offered_and_the_prompt_stays_clean(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from charlm import characters, files, paths
 from charlm.cli import workplace
 from charlm.cli.screen import Screen, print_json
+from charlm.cli.unknown import offered
 from charlm.errors import CharlmError
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def _print_checkpoints(screen: Screen, found: Sequence[dict[str, Any]], corpus: 
         shared = {
             "shape": _listed(run["shape"]),
             "parameters": f"{run['parameters']:,}",
-            "vocabulary": f"{len(run['characters'])} characters{_compared(run['characters'], corpus)}",
+            "vocabulary": f"{len(run['characters']):,} characters{_compared(run['characters'], corpus)}",
+            "characters": offered(frozenset(run["characters"])),
             "trained": _listed(how) or "it does not say how",
             "corpus": _text_of(run["corpus_sha256"], corpus),
         }

@@ -25,5 +25,5 @@ def named(counts: Mapping[str, int]) -> str:
 
 
 def offered(known: frozenset[str]) -> str:
-    """Return what may be used instead."""
+    """Return what may be used instead, in a line."""
     return f"{''.join(sorted(known)[:_OFFERED])!r}" + (" and others" if len(known) > _OFFERED else "")
