@@ -98,10 +98,46 @@ def test_portable_numbers_are_had_in_a_pinned_process_on_one_thread_whatever_it_
     assert found == "cpu 1 True\n"
 
 
-def test_the_compiler_of_torch_is_not_loaded() -> None:
-    """Nothing here is compiled, and loading it takes longer than torch itself."""
-    found = computing("settle('cpu', 'native'); import sys; print('torch._inductor' in sys.modules)", {})
-    assert found == "False\n"
+WORK = """
+import sys
+from pathlib import Path
+import pytest
+from charlm import one_evaluation
+from tests import small_run
+
+def tell(line):
+    pass
+
+compute = {"device": "cpu", "numerics": "native"}
+small_run.go_where_tokens_are(Path(), pytest.MonkeyPatch())
+for model in small_run.MODELS:
+    name = model.rpartition(":")[2]
+    small_run.run(name, model=model)
+    one_evaluation.score_checkpoint(checkpoint=name, block_length=10, compute=compute, tell=tell)
+    one_evaluation.sample_checkpoint(
+        checkpoint=name, prompt="", length=3, temperatures=[1.0], seed=1, compute=compute, tell=tell
+    )
+    one_evaluation.show_context(
+        checkpoints_by_model={name: name}, given_pairs=[], found_pairs=1, compute=compute, tell=tell
+    )
+one_evaluation.score_tables(block_size=small_run.T, compute=compute, tell=tell)
+one_evaluation.score_kneser_ney(contexts=[1, 2], block_size=small_run.T, compute=compute, tell=tell)
+print(sorted({"torch", "torch._dynamo", "torch._inductor"} & sys.modules.keys()))
+"""
+
+
+def test_nothing_that_a_worker_does_loads_the_compiler_of_torch(tmp_path: Path) -> None:
+    """Nothing here is compiled, and loading it takes every process as long as torch itself."""
+    places = os.pathsep.join(map(str, (SOURCE, SOURCE.parent)))
+    done = subprocess.run(
+        [sys.executable, "-c", WORK],
+        env=os.environ | {"PYTHONPATH": places},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("['torch']\n", 0), done.stderr
 
 
 def test_the_pins_are_those_that_make_processors_agree() -> None:

@@ -35,6 +35,16 @@ def test_a_model_that_takes_more_than_100_mb_beyond_the_base_is_spoken_of(
     assert said(table(vocab_size)) == ([expected] if megabytes else [])
 
 
+def test_all_that_a_model_keeps_counts() -> None:
+    """The mask of the head is no parameter, and the largest part of it in a long block."""
+    T = 8192
+    parameters = (65 + T) * 32 + 3 * 32 * 32 + (32 + 1) * 65
+    size = 350e6 + 36 * parameters + 4 * T * T + 40 * PLACES * 65
+    assert said(lambda: AttentionLanguageModel(vocab_size=65, block_size=T, n_embd=32, head_size=32)) == [
+        f"to train the model's {parameters:,} parameters takes at least {size / MB:,.0f} MB"
+    ]
+
+
 def test_what_several_processes_take_is_spoken_of_with_how_to_have_fewer() -> None:
     assert said(table(5000), 2) == [f"{WHAT} in each of 2 processes side by side (CHARLM_JOBS says how many)"]
 

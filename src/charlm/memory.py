@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from charlm.errors import CharlmError
 from charlm.models.contract import LanguageModel
@@ -28,7 +30,7 @@ def check(build: Callable[[], LanguageModel], places: int, processes: int, say: 
     Raises:
         CharlmError: when that is more than this machine has.
     """
-    with torch.device("meta"):  # shapes alone
+    with torch.device("meta"), _Shapes():
         model = build()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     buffers = sum(buffer.nbytes for buffer in model.buffers())
@@ -44,6 +46,18 @@ def check(build: Callable[[], LanguageModel], places: int, processes: int, say: 
         )
     if own > _MUCH:
         say(f"{what}{' (CHARLM_JOBS says how many)' if processes > 1 else ''}")
+
+
+class _Shapes(TorchFunctionMode):
+    """Leave tensors that have no content as they are where only their content would change.
+
+    To find out that nothing changes, torch would load its compiler, which takes as long as torch itself.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", "") == "torch.nn.init" or func in (torch.Tensor.triu, torch.Tensor.tril):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 def available() -> int:
