@@ -57,9 +57,9 @@ def emulated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Emulate:
     return on
 
 
-def train_and_score(corpus_text: str, folder: Path, **options: Any) -> dict[str, Any]:
+def train_and_score(corpus_text: str, folder: Path) -> dict[str, Any]:
     folder.mkdir()
-    return trial.run(corpus_text[:CHARACTERS], folder, steps=STEPS, **options)
+    return trial.run(corpus_text[:CHARACTERS], folder, steps=STEPS)
 
 
 @pytest.fixture(scope="module")
@@ -81,78 +81,74 @@ def test_training_scores_and_texts_are_the_same_on(
 
 def test_without_the_pins_processors_differ(corpus_text: str, tmp_path: Path, emulated: Emulate) -> None:
     """The pins do it, and the emulation is one: with AVX-512 or another maker, oneMKL takes other ways."""
-    only = {"numerics": "native", "recipes": [trial.ATTENTION]}
-    here = train_and_score(corpus_text, tmp_path / "here", **only)
+
+    def train(folder: Path) -> str:
+        folder.mkdir()
+        return trial.train(corpus_text[:1000], folder, trial.ATTENTION, numerics="native", steps=2)
+
+    here = train(tmp_path / "here")
+    assert train(tmp_path / "once more") == here
     is_intel = "GenuineIntel" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
     emulated("EPYC" if is_intel else "Haswell")
-    elsewhere = train_and_score(corpus_text, tmp_path / "elsewhere", **only)
-    assert elsewhere["checkpoints"] != here["checkpoints"]
+    assert train(tmp_path / "elsewhere") != here
 
 
-# The rest of the stage evaluate, on made-up scores.
-SUMMARISE = """
-import json, sys
+# What the stage evaluate does with scores, and then the stage plot.
+SUMMARISE_AND_PLOT = """
+import json, runpy, sys
 from charlm.comparison import by_character, by_position, summarise
 runs, counts = json.loads(sys.argv[1])
 metrics = summarise(runs, counts, block_length=1000, resamples=2000, bootstrap_seed=1)
 print(json.dumps([metrics, by_position(runs), by_character(runs, "abc")]))
+runpy.run_module("stages.plot", run_name="__main__")
 """
+
+# With many digits.
+SCORES = {
+    model: [
+        {
+            "parameters": 1,
+            "train_loss": loss,
+            "val_loss": loss + seed / 70,
+            "val_loss_full": loss + seed / 71,
+            "val_accuracy": 1 / loss,
+            "train_tokens": 9000,
+            "val_tokens": 90,
+            "breakdown": {
+                "block_sums": [loss * (10 + seed / 3 + i % 7 / 11) for i in range(113)],
+                "block_counts": [10] * 113,
+                "position_sums": [loss * i / 3 for i in range(1, 33)],
+                "position_counts": [7] * 32,
+                "token_sums": [loss, loss / 3, loss / 7],
+                "token_counts": [3, 7, 11],
+            },
+        }
+        for seed in (1, 2, 3)
+    ]
+    for model, loss in (("bigram", 2.4556543), ("attention", 2.3741609))
+}
 
 
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_metrics_pictures_and_report_are_the_same_on(processor: str, tmp_path: Path, emulated: Emulate) -> None:
-    here = summarise(), plot(tmp_path / "here")
+    here = summarise_and_plot(tmp_path / "here")
     emulated(processor)
-    assert (summarise(), plot(tmp_path / "elsewhere")) == here
+    assert summarise_and_plot(tmp_path / "elsewhere") == here
 
 
-def summarise() -> str:
-    """Return what becomes of scores with many digits."""
-    runs = {
-        model: [
-            {
-                "parameters": 1,
-                "train_loss": loss,
-                "val_loss": loss + seed / 70,
-                "val_loss_full": loss + seed / 71,
-                "val_accuracy": 1 / loss,
-                "train_tokens": 9000,
-                "val_tokens": 90,
-                "breakdown": {
-                    "block_sums": [loss * (10 + seed / 3 + i % 7 / 11) for i in range(113)],
-                    "block_counts": [10] * 113,
-                    "position_sums": [loss * i / 3 for i in range(1, 33)],
-                    "position_counts": [7] * 32,
-                    "token_sums": [loss, loss / 3, loss / 7],
-                    "token_counts": [3, 7, 11],
-                },
-            }
-            for seed in (1, 2, 3)
-        ]
-        for model, loss in (("bigram", 2.4556543), ("attention", 2.3741609))
-    }
-    return python("-c", SUMMARISE, json.dumps([runs, METRICS["counts"]]), cwd=ROOT)
-
-
-def plot(folder: Path) -> dict[str, str]:
-    """Run the stage plot on the committed results, and return the hashes of all that it writes."""
+def summarise_and_plot(folder: Path) -> tuple[str, dict[str, str]]:
+    """Return what becomes of the scores, and the hashes of all that the stage plot makes of the committed results."""
     shutil.copytree(ROOT / "reports", folder / "reports")
     for old in (*(folder / paths.FIGURES).iterdir(), folder / paths.REPORT, folder / paths.HTML_REPORT):
         old.unlink()
     (folder / paths.PARAMS).write_text("plot:\n  width: 8\n  height: 4.5\n  dpi: 60\n", encoding="utf-8")
-    python("-m", "stages.plot", cwd=folder)
-    written = [*(folder / paths.FIGURES).iterdir(), folder / paths.REPORT, folder / paths.HTML_REPORT]
-    return {path.name: sha256(path) for path in written}
-
-
-def python(*arguments: str, cwd: Path) -> str:
-    path = f"{ROOT}{os.pathsep}{ROOT / 'src'}"
     done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": path},
+        [sys.executable, "-c", SUMMARISE_AND_PLOT, json.dumps([SCORES, METRICS["counts"]])],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"},
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         encoding="utf-8",
     )
-    return done.stdout
+    written = [*(folder / paths.FIGURES).iterdir(), folder / paths.REPORT, folder / paths.HTML_REPORT]
+    return done.stdout, {path.name: sha256(path) for path in written}

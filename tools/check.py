@@ -6,20 +6,13 @@ It prints one line per fault, the stage and the reason, and ends with status 1; 
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
-
-from pydantic import BaseModel
+from typing import Any, NamedTuple
 
 from charlm import paths
 from charlm.console import run
 from charlm.errors import CharlmError
-from charlm.evaluations import Evaluate
-from charlm.params import load
-from charlm.reading import read_json
-from charlm.results import Metrics, Samples, read_curve
 from tools.pipeline import DECLARED, LOCKED, Entry, Stage, declared, locked
 
 _AGAIN = "run `dvc repro`"
@@ -54,7 +47,12 @@ def main() -> None:
 
 def check() -> list[Fault]:
     """Return what is wrong in the current folder, each thing once."""
-    status, refused = _status()
+    with subprocess.Popen(
+        [sys.executable, "-m", "dvc", "status", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as asked:
+        from tools.results import bad_results  # while DVC looks, which takes a second: it imports pandas
+
+        status, refused = _status(asked)
     if refused:
         return [Fault("dvc", "status", f"says: {refused}")]
     stages, lock = declared(Path()), locked(Path())
@@ -69,20 +67,18 @@ def check() -> list[Fault]:
         *_changed({name: changes for name, changes in status.items() if name in lock}, stages),
         *_broken_chain(lock),
         *_not_in_git(stages, in_git),
-        *_bad_results(stages),
+        *_bad_results(stages, bad_results()),
     ):
         found.setdefault((fault.stage, fault.path), fault)
     return list(found.values())
 
 
-def _status() -> tuple[dict[str, Any], str]:
+def _status(asked: "subprocess.Popen[str]") -> tuple[dict[str, Any], str]:
     """Return what `dvc status` finds, and in one line why it finds nothing out, else ''."""
-    done = subprocess.run(
-        [sys.executable, "-m", "dvc", "status", "--json"], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        return {}, " ".join((done.stderr or done.stdout).split())
-    found: dict[str, Any] = json.loads(done.stdout)
+    said, complaint = asked.communicate()
+    if asked.returncode:
+        return {}, " ".join((complaint or said).split())
+    found: dict[str, Any] = json.loads(said)
     return found, ""
 
 
@@ -168,56 +164,9 @@ def _seen(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _bad_results(stages: Mapping[str, Stage]) -> Iterator[Fault]:
-    """Read the results as the report does, and look for numbers that are none."""
-    maker = {path: name for name, stage in stages.items() for path in stage.outs}
-    try:
-        models = load(Evaluate).models
-    except CharlmError as error:
-        yield Fault("evaluate", str(paths.PARAMS), f"is no good: {error}")
-        return
-    curves = map(paths.curve, models)
-    readers: dict[Path, Callable[[Path], object]] = {
-        paths.METRICS: partial(_read_metrics, models=models),
-        paths.SAMPLES: partial(read_json, Samples),
-        **dict.fromkeys(curves, read_curve),
-    }
-    for path, read in readers.items():
-        if path.exists():
-            try:
-                read(path)
-            except CharlmError as error:
-                yield Fault(maker.get(str(path), "plot"), str(path), f"is no good: {error}")
-
-
-def _read_metrics(path: Path, models: tuple[str, ...]) -> None:
-    """Demand every model, every key that `charlm.comparison` writes, null or not, and finite numbers in all others."""
-    try:
-        json.loads(path.read_bytes(), parse_constant=_refuse)
-    except ValueError as error:
-        raise CharlmError(str(error)) from None
-    metrics = read_json(Metrics, path)
-    found = tuple(metrics.models)
-    if found != models:
-        raise CharlmError(f"it has the models {', '.join(found)}, and evaluate.models names {', '.join(models)}")
-    if lacking := sorted(_lacking(metrics)):
-        raise CharlmError(f"it lacks {', '.join(lacking)}")
-
-
-def _lacking(metrics: Metrics) -> Iterator[str]:
-    """Yield the keys that are not there, and that the report can be written without."""
-    parts: dict[str, BaseModel] = {f"models.{name}": model for name, model in metrics.models.items()}
-    if metrics.difference:
-        parts["difference"] = metrics.difference
-    for name, part in parts.items():
-        yield from (f"{name}.{key}" for key in type(part).model_fields.keys() - part.model_fields_set)
-    if "bigram" in metrics.models and not metrics.floor:
-        yield "floor"
-    yield from (f"counts.{name}" for name in ("uniform", "unigram", "bigram") if name not in metrics.counts)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"it holds {constant}, which is no number")
+def _bad_results(stages: Mapping[str, Stage], found: Iterable[tuple[Path, str]]) -> Iterator[Fault]:
+    maker = {path: name for name, stage in stages.items() for path in stage.outs} | {str(paths.PARAMS): "evaluate"}
+    yield from (Fault(maker.get(str(path), "plot"), str(path), f"is no good: {reason}") for path, reason in found)
 
 
 if __name__ == "__main__":

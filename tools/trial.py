@@ -26,34 +26,22 @@ _BLOCK_LENGTH = 1000  # of the breakdown of losses
 _CONTEXTS = [1, 3]  # of the Kneser-Ney models
 
 
-def run(
-    text: str,
-    folder: Path,
-    *,
-    numerics: str = "portable",
-    steps: int,
-    recipes: Sequence[Recipe] = (BIGRAM, ATTENTION),
-) -> dict[str, Any]:
+def run(text: str, folder: Path, *, steps: int) -> dict[str, Any]:
     """Train, score and sample in one worker process, and return what came out, as JSON can hold it.
 
     Args:
         text: the corpus.
         folder: an empty one, for the files.
-        numerics: as in params.yaml.
         steps: how long each model is trained.
-        recipes: the models.
 
     Returns:
         For each model the SHA-256 of its checkpoint, its loss curve, its score and its text, and the losses of the
         closed-form models; all losses with every digit. What is long is there by its SHA-256.
     """
-    compute = {"device": "cpu", "numerics": numerics}
+    compute = {"device": "cpu", "numerics": "portable"}
+    recipes = (BIGRAM, ATTENTION)
     with chdir(folder):
-        vocabulary = Vocabulary.of(text)
-        vocabulary.save(paths.VOCABULARY)
-        train = train_length(len(text), 0.1, _BLOCK_SIZE)
-        save_splits(paths.TRAIN_TOKENS, paths.VAL_TOKENS, [text], vocabulary, train=train, length=len(text))
-
+        _tokenize(text)
         names = [recipe.name for recipe in recipes]
         window = {"block_size": _BLOCK_SIZE, "compute": compute}
         first = {name: str(paths.checkpoint(name, SEED)) for name in names}
@@ -66,9 +54,7 @@ def run(
                 {"checkpoints_by_model": first, "given_pairs": [["cat", "hat"]], "found_pairs": 1, "compute": compute},
             ),
         ]
-        *rest, tables, kneser_ney, context = run_tasks(
-            tasks, jobs=1, environment=pins.environment(numerics), on_event=lambda index, event: None
-        )
+        *rest, tables, kneser_ney, context = _in_one_process(tasks, compute)
         return {
             "checkpoints": {name: sha256(paths.checkpoint(name, SEED)) for name in names},
             "curves": dict(zip(names, rest[0::3], strict=True)),
@@ -82,28 +68,51 @@ def run(
         }
 
 
+def train(text: str, folder: Path, recipe: Recipe, *, numerics: str, steps: int) -> str:
+    """Do no more than to train one model, and return the SHA-256 of its checkpoint."""
+    compute = {"device": "cpu", "numerics": numerics}
+    with chdir(folder):
+        _tokenize(text)
+        _in_one_process([_training(recipe, steps, compute)], compute)
+        return sha256(paths.checkpoint(recipe.name, SEED))
+
+
+def _tokenize(text: str) -> None:
+    vocabulary = Vocabulary.of(text)
+    vocabulary.save(paths.VOCABULARY)
+    length = train_length(len(text), 0.1, _BLOCK_SIZE)
+    save_splits(paths.TRAIN_TOKENS, paths.VAL_TOKENS, [text], vocabulary, train=length, length=len(text))
+
+
+def _in_one_process(tasks: Sequence[Task], compute: dict[str, str]) -> list[Any]:
+    environment = pins.environment(compute["numerics"])
+    return run_tasks(tasks, jobs=1, environment=environment, on_event=lambda index, event: None)
+
+
 def _hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _tasks(recipe: Recipe, steps: int, compute: dict[str, str]) -> list[Task]:
-    checkpoint = str(paths.checkpoint(recipe.name, SEED))
-    training = {
+def _training(recipe: Recipe, steps: int, compute: dict[str, str]) -> Task:
+    settings = {
         "model": recipe.model,
         "shape": recipe.shape,
         "learning_rate": recipe.learning_rate,
         "seed": SEED,
         "corpus_sha256": "",
         "budget": {"batch_size": 32, "block_size": _BLOCK_SIZE, "steps": steps, "eval_interval": steps},
-        "checkpoint": checkpoint,
+        "checkpoint": str(paths.checkpoint(recipe.name, SEED)),
         "state": str(paths.state(recipe.name, SEED)),
+        "compute": compute,
     }
-    sampling = {"checkpoint": checkpoint, "prompt": "", "length": _LENGTH, "temperatures": [1.0], "seed": SEED}
+    return Task("charlm.one_run:train_one", settings)
+
+
+def _tasks(recipe: Recipe, steps: int, compute: dict[str, str]) -> list[Task]:
+    common = {"checkpoint": str(paths.checkpoint(recipe.name, SEED)), "compute": compute}
+    sampling = {"prompt": "", "length": _LENGTH, "temperatures": [1.0], "seed": SEED}
     return [
-        Task("charlm.one_run:train_one", training | {"compute": compute}),
-        Task(
-            "charlm.one_evaluation:score_checkpoint",
-            {"checkpoint": checkpoint, "block_length": _BLOCK_LENGTH, "compute": compute},
-        ),
-        Task("charlm.one_evaluation:sample_checkpoint", sampling | {"compute": compute}),
+        _training(recipe, steps, compute),
+        Task("charlm.one_evaluation:score_checkpoint", common | {"block_length": _BLOCK_LENGTH}),
+        Task("charlm.one_evaluation:sample_checkpoint", common | sampling),
     ]
