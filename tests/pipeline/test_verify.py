@@ -2,15 +2,16 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from charlm import paths
 from tests.pipeline.repository import ROOT, Repository
 from tools import golden, stack, verify
-from tools.compare import Finding
-from tools.pipeline import locked
+from tools.compare import Finding, outputs
+
+Judged = Callable[..., tuple[int, list[str]]]
 
 OUTPUTS = (
     "data/raw/corpus.txt",
@@ -49,92 +50,101 @@ def run(repository: Repository, scratch: Path, *arguments: str, status: int) -> 
     return lines, {line[24:].partition(":")[0]: line for line in verdicts}
 
 
-def alter(repository: Repository, path: Path, old: str, new: str) -> None:
-    """Change a committed file."""
-    file = repository.path / path
-    text = file.read_text(encoding="utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new, 1), encoding="utf-8")
-    repository.run("git", "commit", "--quiet", "--all", "--message", "An altered result")
-
-
-def test_what_is_committed_reproduces(repository: Repository, tmp_path: Path) -> None:
-    before = repository.files()
-    lines, verdicts = run(repository, tmp_path / "scratch", status=0)
-    commit = repository.run("git", "rev-parse", "--short", "HEAD").strip()
-    assert lines[0] == (
-        f"Reproducing {commit} in a scratch clone without cache: about a minute and a half on two cores."
-    )
-    assert [line for line in lines if line.startswith("Running stage")] == [  # while it runs, not at the end
-        f"Running stage '{stage}':"
-        for stage in ("download", "tokenize", "train_bigram", "train_attention", "evaluate", "plot")
-    ]
-    assert tuple(verdicts) == OUTPUTS
-    assert {line.split("  ")[0] for line in verdicts.values()} == {"identical"}
-    assert lines[-1] == f"Reproduced: {len(OUTPUTS)} of {len(OUTPUTS)} outputs are identical."
-    assert repository.files() == before
-
-
-def test_an_altered_result_is_named_with_its_figures(repository: Repository, tmp_path: Path) -> None:
-    alter(repository, paths.METRICS, '"parameters": 3721', '"parameters": 3722')
-    made = locked(repository.path)["train_attention"].outs["checkpoints/attention"]
-    alter(repository, Path("dvc.lock"), made, "a" * 32 + ".dir")
-    lines, verdicts = run(repository, tmp_path / "scratch", status=1)
-    assert {path for path, line in verdicts.items() if line.startswith("differs")} == {
-        "checkpoints/attention",
-        str(paths.METRICS),
-    }
-    assert verdicts["checkpoints/attention"].endswith(f": dvc.lock has {'a' * 12}, and {made[:12]} came out")
-    assert verdicts[str(paths.METRICS)].endswith(
-        ": 1 values differ, as models.bigram.parameters: 3722, and 3721 came out"
-    )
-    assert lines[-1] == f"Not reproduced: checkpoints/attention, {paths.METRICS}."
-
-
-def test_where_bytes_are_not_promised_metrics_within_tolerance_are_enough(
-    repository: Repository, tmp_path: Path
-) -> None:
-    repository.set(compute__numerics="native")
-    metrics = repository.path / paths.METRICS
-    loss = next(line for line in metrics.read_text().splitlines() if "val_loss" in line).strip(" ,")
-    alter(repository, paths.METRICS, loss, f"{loss}1")
-    lines, verdicts = run(repository, tmp_path / "scratch", status=0)
-    assert verdicts[str(paths.METRICS)].startswith("equal within tolerance")
-    assert "Identical bytes are not promised here: compute.numerics is native, not portable." in lines
-    assert "Data has to be identical, and metrics equal within 0.0001 (relative, absolute below 1)." in lines
-    assert lines[-1].endswith("outputs are identical, and the metrics agree.")
+def test_every_output_is_compared(finished: Repository) -> None:
+    assert tuple(outputs(finished.path)) == OUTPUTS
 
 
 # A pipeline that takes no time: what matters is only how its result is judged.
 ONE_STAGE = """\
 stages:
   evaluate:
-    cmd: echo '{"loss":2.5}' > metrics.json
+    cmd: echo weights > checkpoint && echo '{"loss":2.5}' > metrics.json
+    outs:
+      - checkpoint
     metrics:
       - metrics.json: {cache: false}
 """
+WEIGHTS = "fad624b28208abf62b4d0db65c04757b"  # what md5sum says of them
+VERDICTS = "identical", "equal within tolerance", "differs"
 
 
-def test_exact_demands_bytes_where_tolerance_would_be_enough(
+@pytest.fixture
+def judged(
     fresh: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    repository = fresh.copy(tmp_path / "copy")
-    repository.set(compute__numerics="native")
-    (repository.path / "dvc.yaml").write_text(ONE_STAGE, encoding="utf-8")
-    repository.repro()
-    repository.commit("A number")
-    alter(repository, Path("metrics.json"), "2.5", "2.50001")
-    monkeypatch.chdir(repository.path)
-    for name, value in repository.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "argv", ["verify", "--exact"])  # in this process: the imports take two seconds
-    with pytest.raises(SystemExit) as ended:
-        verify.main()
-    said = capsys.readouterr().out
-    assert ended.value.code == 1
-    assert re.search(r"^differs +metrics\.json: 1 numbers differ, .* 2\.50001, and 2\.5 came out$", said, re.MULTILINE)
-    assert said.endswith("Not reproduced: metrics.json.\n")
-    assert "not promised" not in said
+) -> Judged:
+    """A function that alters results of that pipeline, each a file with what stands there and what shall, and runs it.
+
+    It gets `numerics`, those alterations and the program's arguments, and returns the exit status and the lines.
+    """
+
+    def judge(numerics: str, alterations: dict[str, tuple[str, str]], *arguments: str) -> tuple[int, list[str]]:
+        repository = fresh.copy(tmp_path / "copy")
+        repository.set(compute__numerics=numerics)
+        (repository.path / "dvc.yaml").write_text(ONE_STAGE, encoding="utf-8")
+        repository.repro()
+        for name, (old, new) in alterations.items():
+            file = repository.path / name
+            text = file.read_text(encoding="utf-8")
+            assert old in text
+            file.write_text(text.replace(old, new, 1), encoding="utf-8")
+        repository.commit("Results, altered")
+        monkeypatch.chdir(repository.path)
+        for name, value in repository.environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["verify", *arguments])  # in this process: the imports take two seconds
+        with pytest.raises(SystemExit) as ended:
+            verify.main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, capsys.readouterr().out.splitlines()
+
+    return judge
+
+
+def test_what_is_committed_reproduces(judged: Judged) -> None:
+    status, lines = judged("portable", {})
+    assert status == 0
+    assert re.fullmatch(
+        r"Reproducing [0-9a-f]{7} in a scratch clone without cache: about a minute and a half on two cores\.", lines[0]
+    )
+    assert [line for line in lines if line.startswith(VERDICTS)] == [
+        "identical               checkpoint",
+        "identical               metrics.json",
+    ]
+    assert lines[-1] == "Reproduced: 2 of 2 outputs are identical."
+
+
+def test_an_altered_result_is_named_with_its_figures(judged: Judged) -> None:
+    altered = {"metrics.json": ("2.5", "2.75"), "dvc.lock": (WEIGHTS, "a" * 32)}
+    status, lines = judged("portable", altered)
+    assert status == 1
+    assert [line for line in lines if line.startswith(VERDICTS)] == [
+        f"differs                 checkpoint: dvc.lock has {'a' * 12}, and {WEIGHTS[:12]} came out",
+        "differs                 metrics.json: 1 numbers differ, most of all loss: 2.75, and 2.5 came out",
+    ]
+    assert lines[-1] == "Not reproduced: checkpoint, metrics.json."
+
+
+def test_where_bytes_are_not_promised_metrics_within_tolerance_are_enough(judged: Judged) -> None:
+    status, lines = judged("native", {"metrics.json": ("2.5", "2.50001")})
+    assert status == 0
+    assert [line for line in lines if line.startswith("equal within tolerance  metrics.json: ")]
+    assert "Identical bytes are not promised here: compute.numerics is native, not portable." in lines
+    assert "Data has to be identical, and metrics equal within 0.0001 (relative, absolute below 1)." in lines
+    assert lines[-1] == "Reproduced: 1 of 2 outputs are identical, and the metrics agree."
+
+
+def test_metrics_beyond_the_tolerance_are_a_difference_even_there(judged: Judged) -> None:
+    status, lines = judged("native", {"metrics.json": ("2.5", "2.501")})
+    assert (status, lines[-1]) == (1, "Not reproduced: metrics.json.")
+
+
+def test_exact_demands_bytes_where_tolerance_would_be_enough(judged: Judged) -> None:
+    status, lines = judged("native", {"metrics.json": ("2.5", "2.50001")}, "--exact")
+    assert status == 1
+    [line] = [line for line in lines if line.startswith("differs")]
+    assert re.search(r"metrics\.json: 1 numbers differ, .* 2\.50001, and 2\.5 came out$", line)
+    assert lines[-1] == "Not reproduced: metrics.json."
+    assert not [line for line in lines if "not promised" in line]
 
 
 def test_without_results_there_is_nothing_to_verify(fresh: Repository, tmp_path: Path) -> None:
