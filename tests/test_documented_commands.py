@@ -1,4 +1,4 @@
-"""Every command that a document names is one: of make, of DVC, of Python and of `charlm`, with options that it has.
+"""Every command that a document names is one: a target of make, a module, or of DVC or `charlm` with its options.
 
 What they do is tried elsewhere: those of docs/experiments.md in tests/pipeline/test_experiments.py.
 """

@@ -100,17 +100,17 @@ def test_that_memory_is_too_little_for_the_text_at_once(tmp_path: Path) -> None:
 # --- with torch: thousands of characters, and a long text -------------------------------------------------------
 
 V = 5000
-TRAIN = 1455 * MB  # what it says
+TRAIN = 1295 * MB  # what it says
 LIMIT = TRAIN * 11 // 10  # freed memory has holes
 COUNT = TRAIN * 2 // 3
 ROOM = 40 * MB  # what the long text may take beyond what is there before it, of which it takes 12
 PART = 300_007  # characters, of which the long text repeats so many
 REPEATED = 200
 
-# One process for both, since torch takes two seconds to import (torch._dynamo at the first shape without content). It
-# splits before any work, since memory that was freed would hide what is taken.
+# One process for both, since torch takes two seconds to import. It splits before any work, since memory that was freed
+# would hide what is taken.
 WORK = """
-import itertools, json, os, sys, torch._dynamo
+import itertools, json, os, sys, torch
 from pathlib import Path
 from charlm import one_run
 how = {"model": "charlm.models.bigram:BigramLanguageModel", "shape": {}, "learning_rate": 0.01, "seed": 1,

@@ -50,8 +50,9 @@ def check() -> list[Fault]:
     with subprocess.Popen(
         [sys.executable, "-m", "dvc", "status", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as asked:
-        from tools.results import bad_results  # while DVC looks, which takes a second: it imports pandas
+        from tools.results import bad_results  # imports pandas, in the second in which DVC looks
 
+        bad = list(bad_results())
         status, refused = _status(asked)
     if refused:
         return [Fault("dvc", "status", f"says: {refused}")]
@@ -67,13 +68,13 @@ def check() -> list[Fault]:
         *_changed({name: changes for name, changes in status.items() if name in lock}, stages),
         *_broken_chain(lock),
         *_not_in_git(stages, in_git),
-        *_bad_results(stages, bad_results()),
+        *_bad_results(stages, bad),
     ):
         found.setdefault((fault.stage, fault.path), fault)
     return list(found.values())
 
 
-def _status(asked: "subprocess.Popen[str]") -> tuple[dict[str, Any], str]:
+def _status(asked: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
     """Return what `dvc status` finds, and in one line why it finds nothing out, else ''."""
     said, complaint = asked.communicate()
     if asked.returncode:

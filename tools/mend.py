@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dvc.dvcfile import LOCK_FILE, Lockfile  # type: ignore[import-untyped]
+from dvc.exceptions import DvcException  # type: ignore[import-untyped]
 from dvc.repo import Repo  # type: ignore[import-untyped]
-from dvc.utils.serialize import YAMLFileCorruptedError  # type: ignore[import-untyped]
+from dvc.utils.serialize import EncodingError, YAMLFileCorruptedError  # type: ignore[import-untyped]
 from dvc.utils.strictyaml import YAMLValidationError  # type: ignore[import-untyped]
 
 from charlm.console import run
@@ -22,13 +23,18 @@ _WHO_IS_AT_WORK = Path(".dvc/tmp/rwlock")
 
 def main() -> None:
     """Mend the repository in the current folder, with a line for each file."""
-    lines = list(mend())
+    try:
+        repository = Repo()
+        with repository.lock:  # a DVC that is at work may be within such a write
+            lines = list(mend(repository))
+    except DvcException:  # it is at work, or cannot open the repository for a reason that it has told itself
+        lines = []
     for line in lines:
         print(line, file=sys.stderr)
     sys.exit(0 if lines else 1)
 
 
-def mend() -> Iterator[str]:
+def mend(repository: Repo) -> Iterator[str]:
     """Mend the files that DVC cannot read, and yield what was done.
 
     Raises:
@@ -37,7 +43,7 @@ def mend() -> Iterator[str]:
     if not _is_json(_WHO_IS_AT_WORK):
         _WHO_IS_AT_WORK.unlink()
         yield f"{_WHO_IS_AT_WORK} was half written, and is removed: DVC makes it anew"
-    if not _is_whole(Path(LOCK_FILE)):
+    if not _is_whole(repository, Path(LOCK_FILE)):
         done = subprocess.run(
             ["git", "checkout", "--quiet", "--", LOCK_FILE], check=False, capture_output=True, text=True
         )
@@ -46,11 +52,11 @@ def mend() -> Iterator[str]:
         yield f"{LOCK_FILE} was not whole, and is again what Git has; what was not in Git is run again"
 
 
-def _is_whole(lock_file: Path) -> bool:
+def _is_whole(repository: Repo, lock_file: Path) -> bool:
     """Say whether DVC can read the file, if there is one."""
     try:
-        Lockfile(Repo(), str(lock_file)).load()
-    except (YAMLFileCorruptedError, YAMLValidationError):
+        Lockfile(repository, str(lock_file)).load()
+    except (EncodingError, YAMLFileCorruptedError, YAMLValidationError):
         return False
     # DVC reads half a hash as well, as a number perhaps, and stumbles over it later; a whole file's last line ends.
     return not lock_file.exists() or lock_file.read_bytes()[-1:] in (b"", b"\n")

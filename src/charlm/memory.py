@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from charlm.errors import CharlmError
 from charlm.models.contract import LanguageModel
 
-_BASE = 350e6  # bytes of Python and torch, at work
+_BASE = 190e6  # bytes of Python and torch, at work, that no other process shares
 # Itself and AdamW's two moments, each a float32; and all three twice more while safetensors makes a state of them.
 _BYTES_PER_PARAMETER = 3 * 3 * 4
 # A float32 each for itself, its log-probability, their gradients, and what of the rows met is summed up and moved.

@@ -119,7 +119,7 @@ class _Progress:
             case {"after": step}:
                 if seed not in self._measured:
                     self._say(f"seed {seed} carries on from step {step}")
-                    if not self._bar.disable:  # as where no terminal shows it, and it has no speed then
+                    if not self._bar.disable:  # a bar that is not shown has no `initial`
                         self._bar.initial += step  # done before, so no part of the speed
                     self._bar.n += step
                     self._shown[seed] = step

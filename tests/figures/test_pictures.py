@@ -49,7 +49,7 @@ STEPS = np.arange(0, 5001, 250)
 FALL = np.stack([2 * np.exp(-STEPS / 200) + seed / 1000 for seed in range(5)])
 CURVES = {model: Curve((1, 2, 3, 4, 5), STEPS, train=FALL + 2.37, val=FALL + 2.4) for model in MODELS}
 LEVELS = {"uniform": 4.1744, "unigram": 3.3473, "add one": 2.4819, "best on train": 2.4519}
-LINE = "Good morrow,\tneighbour\nBaptista $$_"
+LINE = "A cold day,\tmy friend\nEleonore $$_"
 PICTURES: dict[str, Callable[[Size], Figure]] = {
     "loss curves": lambda size: loss_curves(CURVES, LEVELS, STYLES, size),
     "positions": lambda size: positions(LOSSES, STYLES, size),

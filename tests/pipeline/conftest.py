@@ -41,7 +41,6 @@ def untrained(fresh: Repository, tmp_path_factory: pytest.TempPathFactory) -> Re
     """A clone in which all before the training has run. Not to be changed: copy it."""
     repository = fresh.clone(tmp_path_factory.mktemp("untrained") / "a clone with tokens")
     repository.environment["SHELL"] = "/bin/sh"  # what DVC takes where nobody set the variable
-    repository.environment["CHARLM_JOBS"] = "1"  # the cheapest, where nothing depends on it
     repository.run("dvc", "repro", "tokenize")
     repository.commit("Tokens")
     return repository

@@ -169,7 +169,7 @@ def children(pid: int) -> list[int]:
 
 
 def mend_dvc(repository: Repository, said: str) -> bool:
-    """Do what `make repro` does when DVC fails; say whether DVC itself was killed within a write of its bookkeeping."""
+    """Mend what a DVC that got to no stage could not read; say whether there was such a thing."""
     if "Running stage" in said:
         return False
     mending = subprocess.run(

@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 STAGES = ("download", "tokenize", "train_bigram", "train_attention", "evaluate", "plot")
 
+# What make shall not bring up to date in a scratch repository whose .venv is this one, through a link.
+OUR_VENV = ("--assume-old=.venv/.installed", "--assume-old=.venv/bin/charlm")
+
 # Small enough for a test, and still two seeds, several evaluations and a last step.
 CHARACTERS = 100_000
 SMALL = {
@@ -144,6 +147,7 @@ def _environment(corpus: Path, scratch: Path) -> dict[str, str]:
     return inherited | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "CHARLM_CORPUS": str(corpus),
+        "CHARLM_JOBS": "1",  # the cheapest, since each process imports torch; who needs more says so
         "DVC_NO_ANALYTICS": "1",
         "DVC_GLOBAL_CONFIG_DIR": str(scratch),
         "DVC_SITE_CACHE_DIR": str(scratch),

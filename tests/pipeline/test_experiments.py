@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from charlm import paths
-from tests.pipeline.repository import ROOT, STAGES, Repository, stages_that_ran
+from tests.pipeline.repository import OUR_VENV, ROOT, STAGES, Repository, stages_that_ran
 from tools.numbers import TUNED, values
 from tools.tune import TABLE, Setting, choose, command, read_outcomes
 
@@ -66,7 +66,7 @@ def walk(finished: Repository, tmp_path_factory: pytest.TempPathFactory) -> Iter
     make = shutil.which("make")
     assert make
     (folder / "bin").mkdir()
-    (folder / "bin/make").write_text(f'#!/bin/sh\nexec {make} --assume-old=.venv/.installed "$@"\n', encoding="utf-8")
+    (folder / "bin/make").write_text(f'#!/bin/sh\nexec {make} {" ".join(OUR_VENV)} "$@"\n', encoding="utf-8")
     (folder / "bin/make").chmod(0o755)
     (repository.path / ".venv").symlink_to(sys.prefix)
     repository.environment["PATH"] = f"{folder / 'bin'}:{repository.environment['PATH']}"

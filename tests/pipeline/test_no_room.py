@@ -2,6 +2,7 @@
 
 import re
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ class Apart:
 @pytest.fixture
 def apart(training: Repository) -> Iterator[Apart]:
     """The copy to train in, apart."""
+    if not (shutil.which("unshare") and shutil.which("nsenter")):
+        pytest.skip("needs unshare and nsenter, of the package util-linux")
     ready = ("sh", "-c", "echo; exec sleep infinity")
     holder = subprocess.Popen(
         ("unshare", "--map-root-user", "--mount", *ready),

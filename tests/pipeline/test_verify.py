@@ -40,22 +40,12 @@ OUTPUTS = (
 )
 
 
-def run(repository: Repository, scratch: Path, *arguments: str, status: int) -> tuple[list[str], dict[str, str]]:
-    """Run it as a program; return all lines, and the verdict with its figures of each output, in order."""
-    scratch.mkdir()
-    repository.environment.update({"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)})
-    lines = repository.run(sys.executable, "-m", "tools.verify", *arguments, status=status).splitlines()
-    assert list(scratch.glob("charlm-*")) == [], "the clone is gone"
-    verdicts = [line for line in lines if line.startswith(("identical  ", "equal within", "differs  "))]
-    return lines, {line[24:].partition(":")[0]: line for line in verdicts}
-
-
 def test_every_output_is_compared(finished: Repository) -> None:
     assert tuple(outputs(finished.path)) == OUTPUTS
 
 
 # A pipeline that takes no time: what matters is only how its result is judged.
-ONE_STAGE = """\
+TWO_STAGES = """\
 stages:
   evaluate:
     cmd: echo weights > checkpoint && echo '{"loss":2.5}' > metrics.json
@@ -63,6 +53,10 @@ stages:
       - checkpoint
     metrics:
       - metrics.json: {cache: false}
+  plot:
+    cmd: echo picture > picture
+    outs:
+      - picture: {cache: false}
 """
 WEIGHTS = "fad624b28208abf62b4d0db65c04757b"  # what md5sum says of them
 VERDICTS = "identical", "equal within tolerance", "differs"
@@ -70,7 +64,7 @@ VERDICTS = "identical", "equal within tolerance", "differs"
 
 @pytest.fixture
 def judged(
-    fresh: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fresh: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Judged:
     """A function that alters results of that pipeline, each a file with what stands there and what shall, and runs it.
 
@@ -80,7 +74,7 @@ def judged(
     def judge(numerics: str, alterations: dict[str, tuple[str, str]], *arguments: str) -> tuple[int, list[str]]:
         repository = fresh.copy(tmp_path / "copy")
         repository.set(compute__numerics=numerics)
-        (repository.path / "dvc.yaml").write_text(ONE_STAGE, encoding="utf-8")
+        (repository.path / "dvc.yaml").write_text(TWO_STAGES, encoding="utf-8")
         repository.repro()
         for name, (old, new) in alterations.items():
             file = repository.path / name
@@ -88,14 +82,21 @@ def judged(
             assert old in text
             file.write_text(text.replace(old, new, 1), encoding="utf-8")
         repository.commit("Results, altered")
+        capfd.readouterr()
         monkeypatch.chdir(repository.path)
         for name, value in repository.environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["verify", *arguments])  # in this process: the imports take two seconds
+        here = [repository.path / name for name in ("dvc.lock", "checkpoint", "metrics.json", "picture")]
+        before = [file.read_bytes() for file in here]
         with pytest.raises(SystemExit) as ended:
             verify.main()
+        assert [file.read_bytes() for file in here] == before, "what lies here is left alone"
         assert isinstance(ended.value.code, int)
-        return ended.value.code, capsys.readouterr().out.splitlines()
+        lines = capfd.readouterr().out.splitlines()
+        ran = [line for line in lines if line.startswith("Running stage")]
+        assert ran == ["Running stage 'evaluate':", "Running stage 'plot':"], "also what came with Git"
+        return ended.value.code, lines
 
     return judge
 
@@ -109,8 +110,9 @@ def test_what_is_committed_reproduces(judged: Judged) -> None:
     assert [line for line in lines if line.startswith(VERDICTS)] == [
         "identical               checkpoint",
         "identical               metrics.json",
+        "identical               picture",
     ]
-    assert lines[-1] == "Reproduced: 2 of 2 outputs are identical."
+    assert lines[-1] == "Reproduced: 3 of 3 outputs are identical."
 
 
 def test_an_altered_result_is_named_with_its_figures(judged: Judged) -> None:
@@ -120,6 +122,7 @@ def test_an_altered_result_is_named_with_its_figures(judged: Judged) -> None:
     assert [line for line in lines if line.startswith(VERDICTS)] == [
         f"differs                 checkpoint: dvc.lock has {'a' * 12}, and {WEIGHTS[:12]} came out",
         "differs                 metrics.json: 1 numbers differ, most of all loss: 2.75, and 2.5 came out",
+        "identical               picture",
     ]
     assert lines[-1] == "Not reproduced: checkpoint, metrics.json."
 
@@ -130,7 +133,7 @@ def test_where_bytes_are_not_promised_metrics_within_tolerance_are_enough(judged
     assert [line for line in lines if line.startswith("equal within tolerance  metrics.json: ")]
     assert "Identical bytes are not promised here: compute.numerics is native, not portable." in lines
     assert "Data has to be identical, and metrics equal within 0.0001 (relative, absolute below 1)." in lines
-    assert lines[-1] == "Reproduced: 1 of 2 outputs are identical, and the metrics agree."
+    assert lines[-1] == "Reproduced: 2 of 3 outputs are identical, and the metrics agree."
 
 
 def test_metrics_beyond_the_tolerance_are_a_difference_even_there(judged: Judged) -> None:
@@ -148,10 +151,15 @@ def test_exact_demands_bytes_where_tolerance_would_be_enough(judged: Judged) -> 
 
 
 def test_without_results_there_is_nothing_to_verify(fresh: Repository, tmp_path: Path) -> None:
-    lines, _ = run(fresh.copy(tmp_path / "copy"), tmp_path / "scratch", status=1)
-    assert lines[1:] == [
+    repository = fresh.copy(tmp_path / "copy")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    repository.environment.update({"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)})
+    said = repository.run(sys.executable, "-m", "tools.verify", status=1)
+    assert said.splitlines()[1:] == [
         "error: dvc.lock knows nothing of data/raw/corpus.txt of the stage download; run `dvc repro` and commit it"
     ]
+    assert list(scratch.glob("charlm-*")) == [], "the clone is gone"
 
 
 @pytest.mark.parametrize(
