@@ -70,7 +70,7 @@ def test_make_repro_mends_and_goes_on(repository: Repository) -> None:
     cut(repository.path / "dvc.lock", 0.7)
     installed = {file: file.read_bytes() for file in Path(sys.prefix).glob("lib/*/site-packages/charlm-*/*.json")}
     assert installed or not (ROOT / ".venv/bin/charlm").exists()
-    said = repository.run(make, *OUR_VENV, "repro")
+    said = repository.run(make, "--no-print-directory", *OUR_VENV, "repro")
     assert all(file.read_bytes() == content for file, content in installed.items())
     assert WHO in said
     assert LOCK in said

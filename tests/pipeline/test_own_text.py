@@ -198,7 +198,7 @@ def test_chinese_emoji_and_combining_characters_to_the_report(home: Repository) 
     assert "明月" in (home.path / "reports/report.md").read_text("utf-8")
 
 
-def test_a_text_of_200_characters_to_the_report(home: Repository) -> None:
+def test_a_text_of_200_characters(home: Repository) -> None:
     text = (VERSE * 3)[:200]
     put(home, text)
     line = refusal(home)
@@ -206,7 +206,10 @@ def test_a_text_of_200_characters_to_the_report(home: Repository) -> None:
     assert "a smaller train.block_size, or another tokenize.val_fraction" in line
 
     home.set(train__block_size="16")
-    reported(home, text)
+    home.run("dvc", "repro", "evaluate")
+    assert learnt_from(home) == text
+    metrics = json.loads((home.path / "reports/metrics.json").read_text("utf-8"))
+    assert metrics["tokens"] == {"train": 179, "val": 19}
 
 
 def test_one_distinct_character_to_the_report(home: Repository) -> None:

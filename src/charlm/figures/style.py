@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from PIL import Image
@@ -45,9 +46,10 @@ def own_style() -> Iterator[None]:
 @own_style()
 def png(figure: Figure) -> bytes:
     """Return the picture as a PNG file of 256 colours, which are enough for it and need a third of the space."""
-    drawn, packed = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="rgba")
-    image = Image.frombytes("RGBA", figure.canvas.get_width_height(), drawn.getvalue()).convert("RGB")
+    canvas, packed = FigureCanvasAgg(figure), io.BytesIO()
+    canvas.draw()  # type: ignore[no-untyped-call]  # once; savefig would draw into nothing before
+    pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+    image = Image.frombytes("RGBA", canvas.get_width_height(), bytes(pixels)).convert("RGB")
     image.quantize(256, dither=Image.Dither.NONE).save(packed, "png", optimize=True, dpi=(figure.dpi, figure.dpi))
     return packed.getvalue()
 
