@@ -24,7 +24,7 @@ from tools import trial
 ROOT = Path(__file__).resolve().parent.parent
 QEMU = "qemu-x86_64-static"
 PROCESSORS = ("Haswell", "EPYC")  # the oldest with x86-64-v3 of the two makers, as `qemu-x86_64-static -cpu help` says
-CHARACTERS = 6_000
+CHARACTERS = 3_000
 STEPS = 24
 
 # QEMU 7.2 computes VPGATHERQQ wrongly, so that numpy's argsort with AVX2 does not sort under emulation, though it does
@@ -141,7 +141,7 @@ def summarise_and_plot(folder: Path) -> tuple[str, dict[str, str]]:
     shutil.copytree(ROOT / "reports", folder / "reports")
     for old in (*(folder / paths.FIGURES).iterdir(), folder / paths.REPORT, folder / paths.HTML_REPORT):
         old.unlink()
-    (folder / paths.PARAMS).write_text("plot:\n  width: 8\n  height: 4.5\n  dpi: 60\n", encoding="utf-8")
+    (folder / paths.PARAMS).write_text("plot:\n  width: 8\n  height: 4.5\n  dpi: 50\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", SUMMARISE_AND_PLOT, json.dumps([SCORES, METRICS["counts"]])],
         cwd=folder,
