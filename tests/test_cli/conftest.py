@@ -42,3 +42,9 @@ def charlm(
     signal.signal(signal.SIGPIPE, on_closed_pipe)
     os.environ.clear()
     os.environ.update(environment)
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository, which no test changes."""
+    return write_repository(tmp_path_factory.mktemp("repository"), TEXT)

@@ -1,6 +1,9 @@
 """A small repository for the commands: two models, two seeds each, and the tokens they go with."""
 
+import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,8 @@ TEXT = "the cat sat on the mat.\nthe dog sat on the log.\nthe end\n" * 4
 BLOCK_SIZE = 8
 SEEDS = (1, 2)
 MODELS = ("bigram", "attention")
+CHARLM = [sys.executable, "-m", "charlm"]
+PATH = {"PYTHONPATH": str(ROOT / "src"), "PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 
 @dataclass(frozen=True)
@@ -56,3 +61,18 @@ def write_repository(root: Path, text: str) -> Path:
     params = params.replace("numerics: portable", "numerics: native")  # torch is imported here, without the pins
     (root / paths.PARAMS).write_text(params, encoding="utf-8")
     return root
+
+
+def as_process(
+    where: Path, *arguments: str | bytes, stdin: bytes = b"", environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the program as a process, in the folder `where`."""
+    return subprocess.run(
+        [*CHARLM, *arguments],
+        cwd=where,
+        env=PATH | (environment or {}),
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )

@@ -19,17 +19,9 @@ import pytest
 from charlm import __main__ as program
 from charlm import paths
 from charlm.cli.commands import cli
-from tests.test_cli.scratch import ROOT, TEXT, write_repository
+from tests.test_cli.scratch import CHARLM, PATH, ROOT, as_process, write_repository
 
-CHARLM = [sys.executable, "-m", "charlm"]
-PATH = {"PYTHONPATH": str(ROOT / "src"), "PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 ENGLISH_AND_CHINESE = "\u4f60\u597d world, caf\u00e9 \U0001f600\n" * 20
-
-
-@pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository, which no test changes."""
-    return write_repository(tmp_path_factory.mktemp("repository"), TEXT)
 
 
 @pytest.fixture(scope="session")
@@ -38,41 +30,27 @@ def chinese(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_repository(tmp_path_factory.mktemp("chinese"), ENGLISH_AND_CHINESE)
 
 
-def charlm(
-    where: Path, *arguments: str | bytes, stdin: bytes = b"", environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*CHARLM, *arguments],
-        cwd=where,
-        env=PATH | (environment or {}),
-        input=stdin,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-
-
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
 def test_text_is_utf8_in_and_out_whatever_the_locale(chinese: Path, locale: dict[str, str], tmp_path: Path) -> None:
-    done = charlm(chinese, "sample", "--prompt", "caf\u00e9 \u4f60".encode(), "--length", "30", environment=locale)
+    done = as_process(chinese, "sample", "--prompt", "caf\u00e9 \u4f60".encode(), "--length", "30", environment=locale)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode().startswith("caf\u00e9 \u4f60")
     assert len(done.stdout.decode()) == len("caf\u00e9 \u4f60") + 30 + 1
     place = tmp_path / "\u4f60\u597d"
     place.mkdir()
     (place / "\u4f60.txt").write_bytes("\u4f60\u597d \u00fc".encode())
-    scored = charlm(chinese, "score", bytes(place / "\u4f60.txt"), environment=locale)
+    scored = as_process(chinese, "score", bytes(place / "\u4f60.txt"), environment=locale)
     assert scored.stdout.decode().startswith(f"{place}/\u4f60.txt: 4 characters, 2 predicted")
     assert "1 characters, '\u00fc'".encode() in scored.stdout
-    assert f"no params.yaml in {place} nor".encode() in charlm(place, "inspect", environment=locale).stderr
-    wrong = charlm(chinese, "sample", "--prompt", b"caf\xe9", environment=locale)
+    assert f"no params.yaml in {place} nor".encode() in as_process(place, "inspect", environment=locale).stderr
+    wrong = as_process(chinese, "sample", "--prompt", b"caf\xe9", environment=locale)
     assert wrong.returncode == 2
     assert b"not UTF-8 at byte 3" in wrong.stderr
 
 
 def test_help_has_examples_and_imports_nothing_large(tmp_path: Path) -> None:
     for command in ((), *((name,) for name in cli.commands)):
-        done = charlm(tmp_path, *command, "--help")
+        done = as_process(tmp_path, *command, "--help")
         assert (done.returncode, done.stderr) == (0, b"")
         examples = done.stdout.decode().split("Examples:\n")[1].splitlines()
         assert all(f"charlm {' '.join(command)}" in line for line in examples)
@@ -136,7 +114,7 @@ def test_ctrl_c_ends_with_a_word_and_status_130(place: Path, after: float | None
 
 def test_colours_are_for_terminals_only(place: Path) -> None:
     arguments = ("sample", "--prompt", "the", "--num-samples", "2", "--length", "5")
-    plain = charlm(place, *arguments).stdout.decode()
+    plain = as_process(place, *arguments).stdout.decode()
     assert "\x1b" not in plain
     coloured = on_a_terminal(place, *arguments)
     assert coloured.startswith("\x1b[2m--- text 1 of 2 ---\x1b[0m\n\x1b[1mthe\x1b[0m")
@@ -167,63 +145,16 @@ def on_a_terminal(where: Path, *arguments: str, **environment: str) -> str:
 
 
 def test_usage_that_is_wrong_is_status_2(tmp_path: Path) -> None:
-    alone = charlm(tmp_path)
+    alone = as_process(tmp_path)
     assert (alone.returncode, alone.stdout) == (2, b"")
     assert b"Commands:" in alone.stderr
-    command = charlm(tmp_path, "smaple")
+    command = as_process(tmp_path, "smaple")
     assert command.returncode == 2
     assert command.stderr.decode().startswith("error: No such command 'smaple'")
-    option = charlm(tmp_path, "sample", "--lenght", "5")
+    option = as_process(tmp_path, "sample", "--lenght", "5")
     assert option.returncode == 2
     assert "'--length'" in option.stderr.decode()
     assert len(option.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_learns_to_complete(place: Path, shell: str) -> None:
-    script = charlm(place, "completion", shell)
-    assert script.returncode == 0
-    assert b"_CHARLM_COMPLETE" in script.stdout
-
-    def offered(*words: str) -> set[str]:
-        asked = {"_CHARLM_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-        return {line.split(",")[1] for line in charlm(place, environment=asked).stdout.decode().splitlines()}
-
-    if shell == "bash":
-        assert offered("charlm", "s") == {"sample", "score"}
-        assert offered("charlm", "sample", "--to") == {"--top-k", "--top-p"}
-        assert offered("charlm", "sample", "--model", "b") == {"bigram", "both"}
-        assert offered("charlm", "score", "--model", "b") == {"bigram"}
-        assert offered("charlm", "score", "--seed-run", "") == {"1", "2"}
-
-
-def test_bash_completes_as_the_readme_says(place: Path, tmp_path: Path) -> None:
-    command = tmp_path / "charlm"
-    command.write_text(f'#!/bin/sh\nexec {shlex.join(CHARLM)} "$@"\n', encoding="utf-8")
-    command.chmod(0o755)
-    session = """
-        eval "$(charlm completion bash)"
-        COMP_WORDS=(charlm sample --model b) COMP_CWORD=3
-        $(complete -p charlm | sed 's/.*-F \\([^ ]*\\).*/\\1/') charlm b --model
-        echo "${COMPREPLY[@]}"
-    """
-    environment = PATH | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "--norc", "-c", session], cwd=place, env=environment, capture_output=True, check=False, timeout=120
-    )
-    assert (done.stdout.decode().split(), done.stderr) == (["bigram", "both"], b"")
-
-
-@pytest.mark.parametrize("params", [None, b"train: [\n", b"\xff"], ids=["outside", "no YAML", "no text"])
-@pytest.mark.parametrize("words", ["charlm sample --model ", "charlm score --seed-run "])
-def test_where_parameters_cannot_be_read_nothing_is_offered_and_the_prompt_stays_clean(
-    tmp_path: Path, params: bytes | None, words: str
-) -> None:
-    if params is not None:
-        (tmp_path / paths.PARAMS).write_bytes(params)
-    asked = {"_CHARLM_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "3"}
-    done = charlm(tmp_path, environment=asked)
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, b"", b"")
 
 
 def test_the_installed_command_is_this_program() -> None:
@@ -237,7 +168,7 @@ def test_the_texts_of_the_report_are_those_that_the_program_writes() -> None:
     if not (ROOT / paths.checkpoint("attention", 1)).is_file():
         pytest.skip("needs the trained models: run `make repro`")
     samples = json.loads((ROOT / paths.SAMPLES).read_text(encoding="utf-8"))
-    done = charlm(ROOT, "sample", "--model", "both", "--temperature", "1.5", "--json")
+    done = as_process(ROOT, "sample", "--model", "both", "--temperature", "1.5", "--json")
     found = {text["model"]: text["text"] for text in json.loads(done.stdout)["texts"]}
     assert found == {text["model"]: text["text"] for text in samples["texts"] if text["temperature"] == 1.5}
 
@@ -248,7 +179,7 @@ def test_the_losses_of_the_report_are_those_of_the_validation_text(tmp_path: Pat
     metrics = json.loads((ROOT / paths.METRICS).read_text(encoding="utf-8"))
     validation = tmp_path / "validation.txt"
     validation.write_text(corpus_text[-metrics["tokens"]["val"] - 1 :], encoding="ascii")
-    done = charlm(ROOT, "score", str(validation), "--json")
+    done = as_process(ROOT, "score", str(validation), "--json")
     for model, found in json.loads(done.stdout)["models"].items():
         assert found["loss"] == metrics["models"][model]["val_loss"]
         assert found["loss_sd"] == metrics["models"][model]["val_loss_sd"]
