@@ -164,6 +164,10 @@ FAULTS: dict[str, tuple[Callable[[], None], list[str]]] = {
         partial(replace_and_lock, METRICS, '"uniform":', '"none":'),
         [f"evaluate: {METRICS} is no good: it lacks counts.uniform"],
     ),
+    "a loss of a count": (
+        partial(replace_and_lock, METRICS, '"unigram": {\n      "train_loss":', '"unigram": {\n      "lost":'),
+        [f"evaluate: {METRICS} is no good: it lacks counts.unigram.train_loss"],
+    ),
     "a model without metrics": (
         partial(replace_and_lock, METRICS, '"attention": {', '"other": {'),
         [f"evaluate: {METRICS} is no good: it has the models bigram, other, and evaluate.models names bigram, att"],
